@@ -7,7 +7,7 @@ from fedpca_core.steps import outcome
 
 
 def main() -> None:
-    """Write the file, about a minute later."""
+    """Write the file, some seconds later."""
     settings = SceneSettings(unmask=True).side("faps")
     scene = outcome(LivePicture().run(settings))
     assert scene is not None

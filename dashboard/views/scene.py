@@ -1,9 +1,8 @@
 """Drawing the live picture: clients, messages, server; the truth beside what the server holds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -30,7 +29,7 @@ from fedpca_core.arrays import Array
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Status, Target, in_short
-from fedpca_core.questions.home.scene import LivePicture, Scene
+from fedpca_core.questions.home.scene import LivePicture, Scene, bearable
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.story import CHAPTERS, FAIR, NEVER
 from fedpca_core.questions.home.words import angle, degrees, things, who
@@ -40,10 +39,6 @@ from fedpca_core.study.said import caption
 
 #: Below this a curve shows rounding only.
 ROUNDING = 1e-16
-#: A federation that bears a budget.
-BEARABLE: Mapping[str, Any] = {
-    name: value for name, value in CHAPTERS["7"].sets.items() if name not in ("epsilon", "price")
-}
 #: Records in a row where three pictures stand side by side.
 WIDE = 8
 #: Parameters as a legend names them.
@@ -96,33 +91,33 @@ def _price_of_attack(scene: Scene) -> str:
 def opening(
     settings: SceneSettings, scene: Scene | None, controls: Controls[SceneSettings]
 ) -> None:
-    """What the picture is of, in a line; under a budget what it costs, and where less."""
+    """What the picture is of, in a line; under a budget what it costs here, and where less."""
     words, button = st.columns([7, 1], vertical_alignment="center")
     objects, (before, taken) = things(settings), st.session_state.get("offer_taken", (None, None))
-    off = 0.0 if scene is None else min(one.sines[-1] for one, _ in _sides(scene, settings))
-    if scene is not None and scene.facts.guarantee is not None and degrees(off) > FAIR:
-        words.markdown(
-            f"With ε = {short(settings.epsilon)} the noise outweighs {scene.records:,} {objects} "
-            f"a client: after all messages the answer is off by {angle(off)}."
-        )
-        more = replace(settings, **BEARABLE, epsilon=max(settings.epsilon, 10.0))
-        if settings.problem == "digits" and more != settings:
-            button.button(
-                "Share more records",
-                key="offer",
-                help=f"2 clients share all digits and look for {more.components} directions, with "
-                f"ε = {short(more.epsilon)}.",
-                on_click=_take,
-                args=(controls, more),
-            )
-        return
-    words.markdown(
-        f"{settings.clients} clients, say hospitals, learn how their {objects} vary (PCA). Each "
-        "sends only small matrices. A curious server tries to rebuild "
-        f"{who(settings, scene.facts if scene else None)}'s {objects}."
-    )
     if taken == settings:
         button.button("Back", key="offer_back", on_click=controls.changer(before))
+    sides = [] if scene is None else [one for one, _ in _sides(scene, settings)]
+    off = min((one.sines[-1] for one in sides), default=0.0)
+    if scene is None or scene.facts.guarantee is None or degrees(off) <= FAIR:
+        words.markdown(
+            f"{settings.clients} clients, say hospitals, learn how their {objects} vary (PCA). "
+            "Each sends small matrices. A curious server tries to rebuild "
+            f"{who(settings, scene.facts if scene else None)}'s {objects}."
+        )
+        return
+    cost = (
+        f"With ε = {short(settings.epsilon)} the noise outweighs {scene.records:,} {objects} a "
+        f"client: what all learn ends {angle(off)} from the truth."
+    )
+    offer = min((one.offer for one in sides if one.offer), key=lambda one: one.sine, default=None)
+    if offer is not None and degrees(offer.sine) <= FAIR:
+        more = bearable(settings)
+        cost += (
+            f" With {offer.records:,} {objects} a client, {more.components} directions and "
+            f"ε = {short(more.epsilon)}: {angle(offer.sine)}."
+        )
+        button.button("Show that", key="offer", on_click=_take, args=(controls, more))
+    words.markdown(cost)
 
 
 def _take(controls: Controls[SceneSettings], offer: SceneSettings) -> None:
@@ -273,12 +268,12 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
         kind={"": "Sent: plain matrix", "mask": "Sent: masked matrix"}.get(protection, name),
         size=shape,
         help=meaning,
-        learns=f"All learn how {things(settings)} vary",
+        learns=f"Learnt: how {things(settings)} vary",
         protection=protection,
         message=_frames(scene.message, len(scene.message[0])),
         components=_frames(scene.answer.components, 2),
         places=to_uint8(scene.answer.places, -1.0, 1.0),
-        off=[f"{degrees(sine):.0f}°" for sine in scene.sines],
+        off=[f"{degrees(sine):.0f}° from truth" for sine in scene.sines],
         stamp=f"{scene.records} of {scene.records}",
         note="stored" if scene.earlier else "exact",
         attack=_price_of_attack(scene),

@@ -93,7 +93,7 @@ class DuelView {
       this.paint(message, round);
       this.paint(components, round);
       this.scatter(map, side, round);
-      off.textContent = `${side.off[round]} off`;
+      off.textContent = side.off[round];
       sent.classList.toggle("fp-sending", round > 0);
       this.stamp(this.view.pictures[at + 1], side, round);
     }
@@ -109,7 +109,7 @@ class DuelView {
     const has = side.since !== null && round >= side.since;
     picture.stamp.classList.toggle("fp-exact", has);
     picture.stamp.replaceChildren(element("b", { text: has ? side.stamp : side.stamp.replace(/^\S+/, "0") }),
-      element("span", { text: has ? side.note : "certified" }));
+      element("span", { text: has ? side.note : "found" }));
     picture.node.classList.toggle("fp-leaks", has);
     picture.attack ??= picture.node.appendChild(element("button", { type: "button", class: "fp-attack", "data-testid": "attack" }));
     picture.attack.hidden = !side.attack || round === 0;

@@ -8,7 +8,7 @@ Only the span of a frame matters to everything a client sends, so their derivati
 orthogonal to the frame, and normalisations between inner steps count as constant.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,6 +28,9 @@ from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Plan, Setting
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.streams import Streams
+
+#: Directions whose derivatives travel together: so many stay in the processor's cache.
+_TOGETHER = 128
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,10 @@ class FapsReplay:
         self.size = entries.count
         self.size += self.components * (self.features - self.components) if fit_frame else 0
         self.size += 1 if fit_penalty else 0
+        # Where the first answer gave its block of the matrix away, no unknown moves that answer.
+        quiet = entries.known > 0 and not (fit_penalty or fit_frame)
+        #: Numbers of the first answers that no unknown moves.
+        self.still = messages[0].upload.size if quiet else 0
         self.weights, self.samples, self.client = transcript.weights, transcript.samples, client
         self._grams = np.zeros((transcript.clients, self.features, self.features))
 
@@ -137,32 +144,51 @@ class FapsReplay:
 
     # ------------------------------------------------------------------ derivatives
     def jacobian(self, guess: Candidate, played: list[ReplayedRound]) -> Array:
-        """Derivative of the answers, (rounds * features * components, size).
+        """Derivative of the answers but the `still` first, (answers, size).
 
         Decisions (inner steps of the rule "auto", raises of the penalty) are those of the replay
         and count as constant.
         """
-        matrix = guess.matrix
-        columns: list[Array] = []
-        change = self._start_derivative(played[0].frame)
+        rows = self.features * self.components
+        result = np.empty((len(played) * rows - self.still, self.size))
+        start = self._start_derivative(played[0].frame)
         d_penalty = self._penalty_derivative(guess, played[0].penalty)
+        for first in range(0, self.size, _TOGETHER):
+            some = slice(first, first + _TOGETHER)
+            answers = self._answer_derivatives(
+                guess.matrix, played, self.entries[some], start[:, some], d_penalty[some]
+            )
+            for index, answer in enumerate(answers):
+                begin = index * rows - self.still
+                if begin >= 0:
+                    flat = answer.transpose(0, 2, 1).reshape(rows, -1)
+                    result[begin : begin + rows, some] = flat
+        return result
+
+    def _answer_derivatives(
+        self,
+        matrix: Array,
+        played: list[ReplayedRound],
+        entries: Entries,
+        change: Array,
+        d_penalty: Array,
+    ) -> Iterator[Array]:
+        """How every answer moves in some directions, (features, directions, components) each."""
         frame = played[0].frame
         product = matrix @ frame
-        d_weight = self._multiplier_derivative(matrix, frame, product, change)
+        d_weight = _multiplier_derivative(entries, matrix, frame, product, change)
         for mine, message in zip(played, self.messages, strict=False):
             share = mine.penalty / played[0].penalty
             if mine.steps > 0:
-                frame, change = self._inner_derivative(
-                    matrix, mine, message.frame, change, d_weight, share * d_penalty
+                frame, change = _inner_derivative(
+                    entries, matrix, mine, message.frame, change, d_weight, share * d_penalty
                 )
                 product = matrix @ frame
-                d_weight = self._multiplier_derivative(matrix, frame, product, change)
+                d_weight = _multiplier_derivative(entries, matrix, frame, product, change)
             weight = -remove_span(product, frame)
-            answer = answer_derivative(
+            yield answer_derivative(
                 mine.penalty, frame, weight, message.frame, change, d_weight, share * d_penalty
             )
-            columns.append(answer.transpose(0, 2, 1).reshape(-1, self.size))
-        return np.concatenate(columns)
 
     def _start_derivative(self, frame: Array) -> Array:
         change = np.zeros((self.features, self.size, self.components))
@@ -184,52 +210,6 @@ class FapsReplay:
             derivative[: self.entries.count] = rule * self.entries.quadratic(top)
         return derivative
 
-    def _multiplier_derivative(
-        self, matrix: Array, frame: Array, product: Array, change: Array
-    ) -> Array:
-        """Derivative of ``W = -(I - X X^T) S X``."""
-        image = left(matrix, change)
-        self.entries.accumulate(image, frame)
-        inside = frame.T @ product
-        return (
-            left(frame, left(frame.T, image) + cross(change, product))
-            + right(change, inside)
-            - image
-        )
-
-    def _inner_derivative(
-        self,
-        matrix: Array,
-        mine: ReplayedRound,
-        received: Array,
-        change: Array,
-        d_weight: Array,
-        d_penalty: Array,
-    ) -> tuple[Array, Array]:
-        """Frame after the inner steps and its derivative, orthogonal to the frame."""
-        frame, weight = mine.frame, mine.multiplier
-        low = frame @ weight.T
-        operator = matrix + low + low.T + mine.penalty * (received @ received.T)
-        both = np.concatenate([change, d_weight], axis=2)
-        swapped = np.concatenate([weight, frame], axis=1)
-        tall = np.concatenate([frame, weight], axis=1)
-        pulls = bool(d_penalty.any())
-        current, moving = frame, change
-        for _ in range(mine.steps):
-            image = left(operator, moving)
-            self.entries.accumulate(image, current)
-            image += right(both, swapped.T @ current)
-            crossed = cross(both, current)
-            half = self.components
-            image += left(tall, np.concatenate([crossed[half:], crossed[:half]]))
-            if pulls:
-                image += (received @ (received.T @ current))[:, None, :] * d_penalty[:, None]
-            pushed = operator @ current
-            current = orthonormalise(pushed)
-            triangle = np.asarray(np.linalg.inv(current.T @ pushed), dtype=float)
-            moving = right(image, triangle)
-        return current, moving - left(current, left(current.T, moving))
-
     # ------------------------------------------------------------------ steps
     def move(self, guess: Candidate, step: Array) -> Candidate:
         """The guess after a step in the fitted directions."""
@@ -243,3 +223,49 @@ class FapsReplay:
         if self.fit_penalty and penalty is not None:
             penalty = penalty * float(np.exp(np.clip(step[-1], -2.0, 2.0)))
         return replace(guess, matrix=matrix, frame=frame, penalty=penalty)
+
+
+def _multiplier_derivative(
+    entries: Entries, matrix: Array, frame: Array, product: Array, change: Array
+) -> Array:
+    """Derivative of ``W = -(I - X X^T) S X``."""
+    image = left(matrix, change)
+    entries.accumulate(image, frame)
+    inside = frame.T @ product
+    return (
+        left(frame, left(frame.T, image) + cross(change, product)) + right(change, inside) - image
+    )
+
+
+def _inner_derivative(
+    entries: Entries,
+    matrix: Array,
+    mine: ReplayedRound,
+    received: Array,
+    change: Array,
+    d_weight: Array,
+    d_penalty: Array,
+) -> tuple[Array, Array]:
+    """Frame after the inner steps and its derivative, orthogonal to the frame."""
+    frame, weight = mine.frame, mine.multiplier
+    low = frame @ weight.T
+    operator = matrix + low + low.T + mine.penalty * (received @ received.T)
+    both = np.concatenate([change, d_weight], axis=2)
+    swapped = np.concatenate([weight, frame], axis=1)
+    tall = np.concatenate([frame, weight], axis=1)
+    pulls = bool(d_penalty.any())
+    current, moving = frame, change
+    for _ in range(mine.steps):
+        image = left(operator, moving)
+        entries.accumulate(image, current)
+        image += right(both, swapped.T @ current)
+        crossed = cross(both, current)
+        half = frame.shape[1]
+        image += left(tall, np.concatenate([crossed[half:], crossed[:half]]))
+        if pulls:
+            image += (received @ (received.T @ current))[:, None, :] * d_penalty[:, None]
+        pushed = operator @ current
+        current = orthonormalise(pushed)
+        triangle = np.asarray(np.linalg.inv(current.T @ pushed), dtype=float)
+        moving = right(image, triangle)
+    return current, moving - left(current, left(current.T, moving))

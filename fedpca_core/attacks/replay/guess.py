@@ -31,13 +31,19 @@ class Entries:
     #: rows, columns: (count,) int64: Positions, row <= column; the mirrored entry follows.
     rows: IntArray
     columns: IntArray
+    #: The entries between so many leading features and the rest are known.
+    known: int = 0
 
     @classmethod
     def of(cls, features: int, known: int = 0) -> Entries:
         """All entries, or all but the block between the first ``known`` features and the rest."""
         rows, columns = np.triu_indices(features)
         free = ~((rows < known) & (columns >= known))
-        return cls(rows[free], columns[free])
+        return cls(rows[free], columns[free], known)
+
+    def __getitem__(self, some: slice) -> Entries:
+        """Some of them."""
+        return Entries(self.rows[some], self.columns[some], self.known)
 
     @property
     def count(self) -> int:

@@ -3,11 +3,13 @@
 Replays have long, narrow, curved valleys. A plain trust-region step leaves the valley at once and
 shrinks; the second-order correction along the step (Transtrum and Sethna, "Improvements to the
 Levenberg-Marquardt algorithm", 2012) follows its bend for the price of one more replay, which is
-nothing beside a Jacobian.
+nothing beside a Jacobian. For the same reason a Jacobian serves for further steps as long as they
+halve the residual: near the solution one is enough (Shamanskii, 1967).
 """
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -29,6 +31,9 @@ _SMALLEST, _LARGEST = 1e-17, 1e8
 _IDLE, _PATIENCE = 0.01, 3
 #: A step gains much when it lowers the cost by more than this share: it halves the residual.
 _MUCH = 0.75
+#: Below this relative residual, and with no other equations, the same derivatives serve again: far
+#: away, and where the messages leave much open, they lead astray.
+_NEAR = 1e-4
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,47 @@ class _Point:
         )
 
 
+class _Linear:
+    """The equations at a point, linearised: a row of ``A`` for each."""
+
+    #: Of the damped matrix.
+    _factor: tuple[Array, bool]
+
+    def __init__(self, model: FapsReplay, here: _Point) -> None:
+        self._still, jacobian = model.still, model.jacobian(here.guess, here.played)
+        self._rows = np.concatenate([jacobian, *(table for _, table in here.extra)])
+        #: Of the messages alone.
+        self._jacobian = self._rows[: len(jacobian)]
+        # With fewer equations than unknowns A A^T is the smaller matrix.
+        self._wide = self._rows.shape[0] < self._rows.shape[1]
+        self._normal = self._rows @ self._rows.T if self._wide else self._rows.T @ self._rows
+        #: The largest diagonal entry of A^T A.
+        self.unit = float(np.einsum("ij,ij->j", self._rows, self._rows).max())
+
+    def damp(self, shift: float) -> None:
+        """Solve with ``A^T A + shift I``; LinAlgError where the shift is lost in rounding."""
+        damped = self._normal.copy()
+        damped[np.diag_indices_from(damped)] += shift
+        self._factor = cho_factor(damped, lower=True, overwrite_a=True, check_finite=False)
+
+    def step(self, point: _Point) -> Array:
+        """The damped step from a point."""
+        amounts = [amounts for amounts, _ in point.extra]
+        return self._solve(np.concatenate([point.residual[self._still :], *amounts]))
+
+    def bend(self, residual: Array, probe: Array, step: Array) -> Array:
+        """The correction of a step along which `_PROBE` leads from one residual to another."""
+        moved = (probe - residual)[self._still :]
+        bend = 2.0 / _PROBE * (moved / _PROBE - self._jacobian @ step)
+        return 0.5 * self._solve(np.pad(bend, (0, len(self._rows) - len(bend))))
+
+    def _solve(self, amounts: Array) -> Array:
+        """``-(A^T A + shift I)^-1 A^T amounts``."""
+        if self._wide:
+            return -self._rows.T @ cho_solve(self._factor, amounts, check_finite=False)
+        return -cho_solve(self._factor, self._rows.T @ amounts, check_finite=False)
+
+
 def descend(
     model: FapsReplay,
     guess: Candidate,
@@ -65,7 +111,6 @@ def descend(
     damping: float = 0.1,
     jacobians: int = 25,
     target: float = 0.0,
-    polish: bool = False,
 ) -> Generator[Fit, None, Fit]:
     """Fit a guess to the client's first ``rounds`` rounds, yielding after every Jacobian.
 
@@ -78,9 +123,7 @@ def descend(
     jacobians : int
         Most Jacobians to form.
     target : float
-        Relative residual at which to stop.
-    polish : bool
-        Go on below the target for as long as a step still gains much: into the rounding floor.
+        Relative residual from which on no other is formed.
     """
     recorded = model.target(rounds)
     size = float(np.linalg.norm(recorded))
@@ -90,65 +133,46 @@ def descend(
         equations = [each.rows(at, model.entries, model.size) for each in extra]
         return _Point(at, answers - recorded, played, equations)
 
-    def summary(point: _Point) -> Fit:
-        return Fit(point.guess, float(np.linalg.norm(point.residual)) / size, damping)
+    def first(linear: _Linear, shift: float) -> _Point | None:
+        """A step with fresh derivatives, bent along the valley."""
+        linear.damp(shift)
+        step = linear.step(here)
+        if not np.isfinite(step).all():
+            return None
+        probe = model.answers(model.move(here.guess, _PROBE * step), rounds)[0] - recorded
+        correction = linear.bend(here.residual, probe, step)
+        if 2.0 * np.linalg.norm(correction) > _TRUSTED * np.linalg.norm(step):
+            return None
+        return look(model.move(here.guess, step + correction))
+
+    def further(linear: _Linear) -> _Point:
+        """A step with the derivatives of an earlier point."""
+        return look(model.move(here.guess, linear.step(here)))
+
+    def tried(trial: Callable[[], _Point | None]) -> _Point | None:
+        """Where a trial ends; None unless the cost falls."""
+        try:
+            ahead = trial()
+        except (LinAlgError, np.linalg.LinAlgError, InvalidInput):
+            return None  # the step is too long: it left the matrices that a client can have
+        return ahead if ahead is not None and ahead.cost < here.cost else None
 
     here = look(guess)
     idle = 0
     for _ in range(jacobians):
-        jacobian = model.jacobian(here.guess, here.played)
-        normal = jacobian.T @ jacobian
-        slope = jacobian.T @ here.residual
-        for amounts, table in here.extra:
-            normal += table.T @ table
-            slope += table.T @ amounts
-        unit = float(np.diag(normal).max())
-        ahead: _Point | None = None
+        linear, before, ahead = _Linear(model, here), here.cost, None
         while ahead is None and damping < _LARGEST:
-            ahead = _step(
-                model, here, rounds, recorded, jacobian, normal, slope, damping * unit, look
-            )
+            ahead = tried(partial(first, linear, damping * linear.unit))
             damping = max(damping * _LOWER, _SMALLEST) if ahead else damping * _RAISE
-        if ahead is None:
-            fit = summary(here)
-            yield fit
-            return fit
-        gained = 1.0 - ahead.cost / here.cost
-        here = ahead
-        idle = idle + 1 if gained < _IDLE else 0
-        fit = summary(here)
-        reached = fit.residual <= target and not (polish and gained > _MUCH)
+        gained = 0.0 if ahead is None else 1.0 - ahead.cost / before
+        idle = _PATIENCE if ahead is None else idle + 1 if gained < _IDLE else 0
+        while ahead is not None:
+            before, here = here.cost, ahead
+            near = not extra and float(np.linalg.norm(here.residual)) < _NEAR * size
+            serves = near and 1.0 - here.cost / before > _MUCH
+            ahead = tried(partial(further, linear)) if serves else None
+        fit = Fit(here.guess, float(np.linalg.norm(here.residual)) / size, damping)
         yield fit
-        if reached or idle == _PATIENCE:
-            return fit
-    return summary(here)
-
-
-def _step(
-    model: FapsReplay,
-    here: _Point,
-    rounds: int,
-    recorded: Array,
-    jacobian: Array,
-    normal: Array,
-    slope: Array,
-    shift: float,
-    look: Callable[[Candidate], _Point],
-) -> _Point | None:
-    """One trial; None unless the cost falls."""
-    damped = normal.copy()
-    damped[np.diag_indices_from(damped)] += shift
-    try:
-        factor = cho_factor(damped, lower=True, overwrite_a=True, check_finite=False)
-        step = -cho_solve(factor, slope, check_finite=False)
-        if not np.isfinite(step).all():
-            return None
-        probe = model.answers(model.move(here.guess, _PROBE * step), rounds)[0] - recorded
-        bend = 2.0 / _PROBE * ((probe - here.residual) / _PROBE - jacobian @ step)
-        correction = -0.5 * cho_solve(factor, jacobian.T @ bend, check_finite=False)
-        if 2.0 * np.linalg.norm(correction) > _TRUSTED * np.linalg.norm(step):
-            return None
-        ahead = look(model.move(here.guess, step + correction))
-    except (LinAlgError, np.linalg.LinAlgError, InvalidInput):
-        return None  # the damping is too small: the trial left the matrices a client can have
-    return ahead if ahead.cost < here.cost else None
+        if fit.residual <= target or idle == _PATIENCE:
+            break
+    return fit

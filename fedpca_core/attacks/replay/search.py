@@ -18,7 +18,7 @@ _PER_BRANCH, _MISFIT = 8, 1e-2
 #: A stage starts with at least this damping for each unit of the last residual: the equations are
 #: new, but near the solution damping would only slow the last steps.
 _FRESH = 1e-2
-#: Stages stop, and the last one polishes, below this share of the tolerance.
+#: Stages stop below this share of the tolerance.
 _WELL_BELOW = 1e-3
 
 
@@ -54,6 +54,11 @@ class Search:
     _current: Candidate | None = None
 
     @property
+    def _target(self) -> float:
+        """Relative residual at which a descent ends."""
+        return _WELL_BELOW * self.setup.tolerance
+
+    @property
     def best(self) -> Fit:
         """The best guess so far, by its residual over all rounds."""
         if self._current is not None:
@@ -80,6 +85,8 @@ class Search:
         stages = setup.stages()
         for position, rounds in enumerate(stages):
             last = position == len(stages) - 1
+            if position > 0 and self._misfit(guess, rounds) <= self._target:
+                continue  # these rounds follow from the earlier ones
             fit = yield from self._descend(
                 guess,
                 rounds,
@@ -146,8 +153,7 @@ class Search:
             extra=[*setup.every, *(setup.first if guided else ())],
             damping=damping,
             jacobians=jacobians,
-            target=_WELL_BELOW * setup.tolerance,
-            polish=rounds == setup.rounds,
+            target=self._target,
         )
         while True:
             try:

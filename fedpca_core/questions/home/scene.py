@@ -29,9 +29,11 @@ from fedpca_core.questions.attack.records.pictures import (
 )
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.stored import Stored, stored
-from fedpca_core.questions.home.story import CHAPTERS
+from fedpca_core.questions.home.story import CHAPTERS, FAIR
+from fedpca_core.questions.home.words import degrees
+from fedpca_core.remembered import Remembered
 from fedpca_core.settings import short
-from fedpca_core.steps import Part, Run, Step, changed, part
+from fedpca_core.steps import Part, Run, Step, changed, outcome, part
 from fedpca_core.study.build import attacked_run, build_problem
 from fedpca_core.study.deployed import private_matrix, subtracted
 from fedpca_core.study.facts import Facts
@@ -43,6 +45,12 @@ from fedpca_core.study.pieces import InPieces
 THUMBNAILS = 4
 #: Columns of a message, learned directions, and records of all clients that are drawn.
 TILES, LEARNT, POINTS = 10, 6, 400
+#: A federation that bears a budget, and the least budget that it bears.
+BEARABLE: Mapping[str, Any] = {
+    name: value for name, value in CHAPTERS["7"].sets.items() if name not in ("epsilon", "price")
+}
+BORNE = 10.0
+_offers: Remembered[Offer] = Remembered(64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +65,15 @@ class Answer:
     places: Array
     #: (records,) int: The client that holds each.
     owners: IntArray
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What the answer costs where a budget is bearable."""
+
+    #: records, sine: That the smallest client holds, and of the largest angle of the answer.
+    records: int
+    sine: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +117,8 @@ class Scene:
     answer: Answer
     #: ε and the sine of the largest angle that the answer has with it, where asked for.
     prices: pd.DataFrame | None = None
+    #: Where noise outweighs the records and other settings would bear it (`bearable`).
+    offer: Offer | None = None
     #: The end is that of the same run made before, which runs again now.
     earlier: bool = False
     #: The same problem under the second method, from the same start.
@@ -223,7 +242,8 @@ class LivePicture(InPieces[SceneSettings, Scene]):
 
         tried = client_trial(problem, settings.method, settings, earlier)
         found = yield from changed(tried, drawn)
-        return _scene(problem, found, settings, prices)
+        scene = _scene(problem, found, settings, prices)
+        return replace(scene, offer=_offered(scene, settings))
 
     def tables(self, result: Scene, settings: SceneSettings) -> dict[str, pd.DataFrame]:
         rows = result.metrics.assign(
@@ -251,6 +271,28 @@ class LivePicture(InPieces[SceneSettings, Scene]):
                 }
             )
         return tables
+
+
+def bearable(settings: SceneSettings) -> SceneSettings:
+    """The same with few clients that share all records and look for little."""
+    epsilon = max(settings.epsilon, BORNE)
+    return replace(settings, **BEARABLE, epsilon=epsilon, price=False, unmask=False)
+
+
+def _offered(scene: Scene, settings: SceneSettings) -> Offer | None:
+    borne = degrees(scene.sines[-1]) <= FAIR
+    if scene.facts.guarantee is None or borne or settings.problem != "digits":
+        return None
+    more = bearable(settings)
+
+    def made() -> Offer:
+        problem = build_problem(more)
+        run = outcome(attacked_run(problem, more.method, more))
+        assert run is not None
+        records = int(problem.client_data.samples.min())
+        return Offer(records, float(run[1]["sin_theta"].iloc[-1]))
+
+    return _offers.get(more.run_key().query_string(), made)
 
 
 def _prices(settings: SceneSettings, data: OwnData | None) -> Part[pd.DataFrame]:
