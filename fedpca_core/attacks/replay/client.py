@@ -54,18 +54,9 @@ class ReplayedRound:
 
 
 class FapsReplay:
-    """Replay of one client.
+    """Replay of one client from its messages, in the coordinates of the guesses.
 
-    Parameters
-    ----------
-    algorithm : FAPS
-        Public parameters.
-    messages : sequence of Message
-        The client's rounds, in the coordinates of the guesses.
-    entries : Entries
-        The matrix entries that are fitted.
-    fit_penalty, fit_frame : bool
-        Whether beta_i and the start are fitted as well.
+    ``entries`` of its matrix are fitted, and beta_i and the start where that is asked for.
     """
 
     def __init__(

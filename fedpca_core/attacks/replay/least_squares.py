@@ -56,9 +56,7 @@ class _Point:
 
     @property
     def cost(self) -> float:
-        return float(self.residual @ self.residual) + sum(
-            float(amounts @ amounts) for amounts, _ in self.extra
-        )
+        return float(self.residual @ self.residual + sum(each @ each for each, _ in self.extra))
 
 
 class _Linear:
@@ -86,8 +84,8 @@ class _Linear:
 
     def step(self, point: _Point) -> Array:
         """The damped step from a point."""
-        amounts = [amounts for amounts, _ in point.extra]
-        return self._solve(np.concatenate([point.residual[self._still :], *amounts]))
+        extra = (amounts for amounts, _ in point.extra)
+        return self._solve(np.concatenate([point.residual[self._still :], *extra]))
 
     def bend(self, residual: Array, probe: Array, step: Array) -> Array:
         """The correction of a step along which `_PROBE` leads from one residual to another."""
@@ -114,16 +112,8 @@ def descend(
 ) -> Generator[Fit, None, Fit]:
     """Fit a guess to the client's first ``rounds`` rounds, yielding after every Jacobian.
 
-    Parameters
-    ----------
-    extra : sequence of Guides or Shrinkage
-        Equations beside the messages.
-    damping : float
-        Start value, relative to the largest diagonal entry of the normal matrix.
-    jacobians : int
-        Most Jacobians to form.
-    target : float
-        Relative residual from which on no other is formed.
+    ``extra`` are equations beside the messages; ``damping`` is relative to the largest diagonal
+    entry of the normal matrix; at the relative residual ``target`` no other Jacobian is formed.
     """
     recorded = model.target(rounds)
     size = float(np.linalg.norm(recorded))

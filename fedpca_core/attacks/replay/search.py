@@ -54,11 +54,6 @@ class Search:
     _current: Candidate | None = None
 
     @property
-    def _target(self) -> float:
-        """Relative residual at which a descent ends."""
-        return _WELL_BELOW * self.setup.tolerance
-
-    @property
     def best(self) -> Fit:
         """The best guess so far, by its residual over all rounds."""
         if self._current is not None:
@@ -85,7 +80,7 @@ class Search:
         stages = setup.stages()
         for position, rounds in enumerate(stages):
             last = position == len(stages) - 1
-            if position > 0 and self._misfit(guess, rounds) <= self._target:
+            if position > 0 and self._misfit(guess, rounds) <= _WELL_BELOW * setup.tolerance:
                 continue  # these rounds follow from the earlier ones
             fit = yield from self._descend(
                 guess,
@@ -153,7 +148,7 @@ class Search:
             extra=[*setup.every, *(setup.first if guided else ())],
             damping=damping,
             jacobians=jacobians,
-            target=self._target,
+            target=_WELL_BELOW * setup.tolerance,
         )
         while True:
             try:
