@@ -62,13 +62,11 @@ class _Point:
 class _Linear:
     """The equations at a point, linearised: a row of ``A`` for each."""
 
-    #: Of the damped matrix.
     _factor: tuple[Array, bool]
 
     def __init__(self, model: FapsReplay, here: _Point) -> None:
         self._still, jacobian = model.still, model.jacobian(here.guess, here.played)
         self._rows = np.concatenate([jacobian, *(table for _, table in here.extra)])
-        #: Of the messages alone.
         self._jacobian = self._rows[: len(jacobian)]
         # With fewer equations than unknowns A A^T is the smaller matrix.
         self._wide = self._rows.shape[0] < self._rows.shape[1]
