@@ -170,16 +170,10 @@ def draw(
     guess: str | None = None,
     attack: Callable[[], None] | None = None,
 ) -> None:
-    """The whole picture, playing when it opens.
+    """The whole picture, playing when it opens; `asking` shows its beginning only.
 
-    Parameters
-    ----------
-    asking : bool
-        Show the beginning only: the reader is asked what will come.
-    guess : str, optional
-        What the reader expects: a round, or an ε where the errors at every ε are drawn.
-    attack : callable, optional
-        What the button below one of two methods does, where an attack was left waiting.
+    `guess` is what the reader expects: a round, or an ε where the errors at every ε are drawn. The
+    button below one of two methods does `attack`, where an attack was left waiting.
     """
     whole = scene
     scene = scene.beginning if asking else scene

@@ -73,26 +73,12 @@ class Replay:
 class Replaying:
     """A replay attack in progress: iterate over its evaluations, ask for its result at any time.
 
-    Parameters
-    ----------
-    algorithm : FAPS
-        Its public parameters.
-    client, rounds
-        As in `linear`.
-    prior : (features, features) float64, optional
-        Public guess the first start uses; ``trace/features`` times the identity when left out.
-    trace : float, optional
-        Stated tr S_i; needed without a prior.
-    seeded : bool
-        Use what round 1 leaks and the guides of a first fit. False is the plain fit from the
-        prior, for contrast.
-    noise : float
-        Stated relative standard deviation of noise on uploads (as in `Channel`); the fit is then
-        pulled towards the prior.
-    starts, evaluations : int
-        Most starts and most evaluations. The first start is the prior itself.
-    seed : int
-        Of the attack's own random starts.
+    ``algorithm`` has FAPS's public parameters; ``client`` and ``rounds`` are as in `linear`. The
+    first start uses ``prior``, a public guess (features, features), or ``trace/features`` times the
+    identity: then the stated tr S_i is needed. ``seeded`` uses what round 1 leaks and the guides of
+    a first fit; False is the plain fit from the prior, for contrast. ``noise`` is the stated
+    relative standard deviation of noise on uploads (as in `Channel`), which pulls the fit towards
+    the prior. ``starts`` and ``evaluations`` are the most; ``seed`` is of the random starts.
 
     Raises InvalidInput: missing messages, neither prior nor trace, a budget of nothing, another
     method than FAPS, a fit too large for memory.
