@@ -1,7 +1,5 @@
 """The visitor's own file: kept for the session, read by a worker; how is part of the settings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

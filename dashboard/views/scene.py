@@ -262,7 +262,7 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
         kind={"": "Sent: plain matrix", "mask": "Sent: masked matrix"}.get(protection, name),
         size=shape,
         help=meaning,
-        learns=f"Learnt: how {things(settings)} vary",
+        learns="Learnt so far",
         protection=protection,
         message=_frames(scene.message, len(scene.message[0])),
         components=_frames(scene.answer.components, 2),

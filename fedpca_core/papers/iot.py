@@ -4,8 +4,6 @@ The paper states neither the rank nor the step, rounds and batch size behind its
 scripts use rank 2 and 20 clients. Ours are stated with every row.
 """
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Every method is run with the same settings and read at the same thresholds, so t
 what another is not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -4,8 +4,6 @@ The data are public files; where they are missing a cell says so. A cell's seed 
 the participants and what is random in a rival; the split of the records is that of the seed, too.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -17,8 +17,6 @@ How to add one
    docs/coverage.toml.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import kstest
 
 import fedpca_core as fp
+from fedpca_core.algorithms.centred_krylov import CentredBlockKrylov
 from fedpca_core.algorithms.decoupled import DecoupledPCA
 from fedpca_core.algorithms.registry import METHODS as REGISTRY
 from fedpca_core.errors import InvalidInput
@@ -39,6 +40,7 @@ METHODS: list[Algorithm] = [
     fp.VariableSplitting(COMPONENTS),
     fp.VariableSplitting(COMPONENTS, penalty_factor=2.0, constraint="free"),
     fp.BlockKrylov(COMPONENTS),
+    CentredBlockKrylov(COMPONENTS),
     fp.OneShot(COMPONENTS),
     fp.OneShot(COMPONENTS, "stacked"),
     fp.FedPower(COMPONENTS, 3),
@@ -61,7 +63,8 @@ SHARED_TARGET = [
         | fp.LocalTraining
         | fp.FedPower
         | fp.GlobalAveraging
-        | DecoupledPCA,
+        | DecoupledPCA
+        | CentredBlockKrylov,  # of records with one more column
     )
     and not (isinstance(method, fp.FAPS) and method.private_start)
     and not isinstance(method, fp.DistributedPower)

@@ -64,7 +64,7 @@ def advice(settings: FrontierSettings) -> Advice:
     return outcome(advice_of(settings, enough_seeds(settings), None))
 
 
-@pytest.mark.parametrize("settings", deployments(2), ids=lambda one: f"seed {one.seed}")
+@pytest.mark.parametrize("settings", deployments(1), ids=lambda one: f"seed {one.seed}")
 def test_where_it_says_what_would_do_doing_that_does_it(settings):
     found = advice(settings)
     if found.place(1) is not None:

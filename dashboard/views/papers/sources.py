@@ -1,7 +1,5 @@
 """The papers themselves, and how to cite them and this software."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.shell import layout

@@ -1,7 +1,5 @@
 """What the Anomalies page shows, topic by topic: charts, tables and words of each result."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What the leak check shows: what is known of every target, and what stops it at which cost."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from fedpca_core.findings import Status, Target

@@ -1,7 +1,5 @@
 """What ε costs: the run as it is set, the price of budget and length, ways to spend, figures."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

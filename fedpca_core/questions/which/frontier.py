@@ -1,7 +1,5 @@
 """All methods on one problem, as points and as paths over a parameter, in one tidy table."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ itself says which configuration comes first in it and which are as good. Where s
 more are drawn.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ runs that are there; an ε, records and longer runs are searched for by halving 
 control takes, from the seeds of the advice. What is found was run: who asks for it gets it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

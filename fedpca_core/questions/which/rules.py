@@ -1,7 +1,5 @@
 """The rules by which a method is recommended: data, so that a page can show all of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One run of one candidate on the problem that is set, without or with an ε."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import cast
