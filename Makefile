@@ -39,8 +39,9 @@ peers: $(VENV)/.app requirements-peers.txt ## Compare with what people would pic
 	.venv-peers/bin/python $(PIP) -r requirements-peers.txt
 	$(BIN)/python -m bench peers --python .venv-peers/bin/python $(ARGS)
 
+# Three at once on two cores: these tests mostly wait for processes of their own.
 flower: $(VENV)-flower/.done ## Run the tests of the Flower app, in an environment of its own (.venv-flower)
-	OPENBLAS_NUM_THREADS=1 $(VENV)-flower/bin/python -m pytest tests/engines -n auto --dist loadfile $(ARGS)
+	OPENBLAS_NUM_THREADS=1 $(VENV)-flower/bin/python -m pytest tests/engines -n 3 --dist loadfile $(ARGS)
 
 # Rows of the table in SECURITY.md, with things that no earlier run has tried.
 SEED ?= $(shell date +%s)
