@@ -44,36 +44,37 @@ def _waits(address: str) -> None:
         page.goto(address)
         drawn(page)
         for dial in DIALS:
-            waits = _turned(page, dial)
+            waits = turned(page, dial)
             worst = statistics.quantiles(waits, n=20, method="inclusive")[-1]
             print(f"  {dial:<14} median {statistics.median(waits):5.0f}   p95 {worst:5.0f} ms")
     stands = []
     for _ in range(REPEAT):
         with chromium() as browser:
-            stands.append(_first(browser, address))
+            stands.append(first(browser, address, _STANDS))
     print(f"first picture, fresh profile: {statistics.median(stands):.0f} ms", end=" ")
     print(f"({min(stands):.0f} to {max(stands):.0f})")
     print(f"load: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
 
 
-def _turned(page: Any, dial: str) -> list[float]:
+def turned(page: Any, dial: str, done: str = _DRAWN) -> list[float]:
     """From a key on a slider to the last chart drawn; runs that no one has seen before."""
     page.locator(f".st-key-{dial} input[type=range]").focus()
     waits = []
     back = "ArrowLeft" if dial in ("participation", "epsilon") else "ArrowRight"
     for _ in range(MOVES):
-        before = page.locator(".fp-replay").get_attribute("data-digest")
+        before = page.locator("[data-digest]").first.get_attribute("data-digest")
         began = time.perf_counter()
         page.keyboard.press(back)
-        page.wait_for_function(_DRAWN, arg=before, polling=5, timeout=30_000)
+        page.wait_for_function(done, arg=before, polling=5, timeout=30_000)
         waits.append(1e3 * (time.perf_counter() - began))
         time.sleep(0.7)
     return waits
 
 
-def _first(browser: Any, address: str) -> float:
+def first(browser: Any, address: str, watching: str) -> float:
+    """When what a script watches for first stands, in a browser that has never been here."""
     context = browser.new_context(bypass_csp=True, viewport={"width": 1440, "height": 900})
-    context.add_init_script(_STANDS)
+    context.add_init_script(watching)
     page = context.new_page()
     time.sleep(1.0)  # the browser itself has come to rest
     page.goto(address, wait_until="commit")

@@ -91,16 +91,16 @@ def further() -> None:
     layout.section("What does ε cost where clients differ?")
     controls.parameter("budgets")
     settings = controls.settings()
-    results: dict[Study[Any, Any], Any] = {STUDY: shown.job.result}
+    others: dict[Study[Any, Any], Any] = {}
     if BUDGETS.wanted(settings):
         mapped = jobs.study(BUDGETS, settings, drawing(figures.budgets, settings), data=shown.data)
-        results[BUDGETS] = mapped.result
+        others[BUDGETS] = mapped.result
     script.fold(settings, studies_of(settings), shown.data)
 
     @st.fragment(key="taken")
     def taken() -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
-            share.take_away(settings, results, shown.data)
+            share.take_away(settings, {STUDY: shown.job.result, **others}, shown.data)
             st.page_link(
                 "../pages/attack.py",
                 label="Attack this run",

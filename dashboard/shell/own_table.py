@@ -39,8 +39,9 @@ def reading(controls: Controls[Any], facts: TableFacts) -> None:
         shapes=itself,
     )
     controls.parameter("columns", options=(*facts.numeric, *facts.further))
-    controls.parameter("missing")
-    st.caption(facts.gaps() or "No cell of the numeric columns is missing.")
+    if facts.missing or controls.values.get("missing", "drop") != "drop":
+        controls.parameter("missing")
+        st.caption(facts.gaps() or "No cell of the numeric columns is missing.")
     changes, said = facts.better(controls.values)
     if changes:
         suggestion.button(

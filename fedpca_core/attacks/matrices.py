@@ -418,7 +418,7 @@ def _replaying(deployment: Deployment, client: int) -> float:
     n = asked + rank if few else d.features
     unknown, answers = n * (n + 1) / 2, d.rounds * n * d.components
     work = 16 * (2 * answers * unknown**2 + 4 * unknown**3)
-    return 1.0 + work * _SLOW / (60 if few else 2.5)
+    return 1.0 + work * _SLOW / (38 if few else 2.5)
 
 
 MATRIX_ATTACKS = (

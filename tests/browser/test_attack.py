@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.tools import drawn, set_slider, settled, share_opened
+from tests.browser.tools import drawn, set_slider, settled
 
 
 def caption(page, method: str) -> str:
@@ -104,7 +104,7 @@ def test_copied_link_reproduces_the_attack(open_page, other_dashboard):
     set_slider(page, "client", 3)
     settled(page)
     drawn(page)
-    share_opened(page)
+    page.get_by_role("button", name="Share").click()
     link = page.locator("[data-testid=stCode] code").inner_text().strip()
     other = open_page("/attack", link.split("?")[1], address=other_dashboard)
     for method in ("SSI", "FAPS"):

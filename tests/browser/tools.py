@@ -141,19 +141,6 @@ def arrived(page, path: str) -> None:
     page.wait_for_url(lambda url: urlsplit(url).path == path and "settings=" not in url)
 
 
-def share_opened(page) -> None:
-    """Open what a page gives away; one that is laid out anew just then shuts it again."""
-    inside = page.locator("[data-testid=stPopoverBody]")
-    wanted = inside.get_by_role("button", name="Download everything")
-    for patience in (10_000, 60_000):
-        if not inside.count():
-            page.get_by_role("button", name="Share").click()
-        with suppress(PlaywrightTimeout):
-            wanted.wait_for(timeout=patience)
-            return
-    raise AssertionError(f"{page.url}: “Share” was pressed and nothing is given away")
-
-
 def look_while_computing(page, below: str) -> None:
     """Keep in ``window.seen`` what happens while progress is on show.
 

@@ -235,6 +235,7 @@ def test_where_no_candidate_runs_the_advice_says_why():
     found, diverges = advised(candidates=("variable_splitting_free",), needed_epsilon=2.0)
     (said,) = sentences(found, diverges)
     assert found.table.empty and "no candidate could be run." in said
+    assert Recommendation().enough(diverges, found), "more seeds are refused as well"
     assert "so the run has diverged; choose a smaller step or noise" in said
     assert Recommendation().tables(found, diverges)["advice"]["advice"].tolist() == [said]
     alone = outcome(Frontier().run(diverges))

@@ -64,11 +64,9 @@ def advice(settings: FrontierSettings) -> Advice:
     return outcome(advice_of(settings, enough_seeds(settings), None))
 
 
-@pytest.mark.parametrize("settings", deployments(1), ids=lambda one: f"seed {one.seed}")
-def test_where_it_says_what_would_do_doing_that_does_it(settings):
-    found = advice(settings)
-    if found.place(1) is not None:
-        return
+def test_where_it_says_what_would_do_doing_that_does_it():
+    asked = ((one, advice(one)) for one in deployments(8))
+    settings, found = next(pair for pair in asked if pair[1].place(1) is None)
     searched = outcome(Remedies().run(settings))
     remedies = {**at_hand(found, settings), **searched.remedies}
     told = " ".join(sentences(remedies, settings))

@@ -1,7 +1,5 @@
 """The Flower app of a client: one handler for every method and every step."""
 
-from __future__ import annotations
-
 import numpy as np
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp

@@ -4,8 +4,6 @@ Names and shapes of an upload come from the method itself, whose step for nobody
 (`NoneOfMany`); plain values have a rule each. Whoever answers otherwise is named and left out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ through its rounds again, hears the journal instead of its clients, and asks the
 Clients file their memory under the job's number, which the journal keeps.
 """
 
-from __future__ import annotations
-
 import secrets
 from dataclasses import replace
 from pathlib import Path

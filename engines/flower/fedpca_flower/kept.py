@@ -5,8 +5,6 @@ the limits, whatever the app is (`Served`, `serve`): over a Unix socket a questi
 JSON, and the answer another one, with a matrix behind it where there is one. Nothing is unpickled.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -4,8 +4,6 @@ Each on its own terms. Where last uploads stand in for absent clients, it sends 
 its last upload, and the server goes on with its total.
 """
 
-from __future__ import annotations
-
 from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require
 from fedpca_flower import secure

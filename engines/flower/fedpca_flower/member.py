@@ -1,7 +1,5 @@
 """What one client knows of a run: its part of the algorithm, and what it keeps between messages."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace

@@ -5,8 +5,6 @@ configuration) the client also survives a restart of its machine: the file is wr
 at all, after the step and before the reply leaves.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

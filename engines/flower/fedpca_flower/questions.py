@@ -1,7 +1,5 @@
 """What the server asks its clients, and how long: questions with patience, sums, and feedback."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Collection, Mapping

@@ -4,8 +4,6 @@ An array travels without NumPy's file header, so the bytes of an `ArrayRecord` a
 channel counts: its entries at the precision of the wire.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

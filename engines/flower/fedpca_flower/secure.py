@@ -17,8 +17,6 @@ sets that differ by one client differ by that client's upload, which noise at th
 masks do not.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """The Flower app of the server: the loop of every run, with clients that are nodes of a grid."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

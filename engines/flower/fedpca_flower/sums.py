@@ -1,7 +1,5 @@
 """The server's end of secure sums: it says who sums, adds up what comes, and asks to open it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping
 

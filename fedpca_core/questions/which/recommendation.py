@@ -182,7 +182,7 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
         return [ways * count + beside for count in counts]
 
     def enough(self, settings: FrontierSettings, result: Advice | None) -> bool:
-        return result is not None and not result.table.empty and result.undecided.empty
+        return result is not None and result.undecided.empty
 
     def cost(self, settings: FrontierSettings, data: OwnData | None = None) -> Cost:
         every = [Frontier().cost(piece, data) for piece in self.pieces(settings)]
