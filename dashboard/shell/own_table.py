@@ -42,7 +42,7 @@ def reading(controls: Controls[Any], facts: TableFacts) -> None:
     if facts.missing or controls.values.get("missing", "drop") != "drop":
         controls.parameter("missing")
         st.caption(facts.gaps() or "No cell of the numeric columns is missing.")
-    changes, said = facts.better(controls.values)
+    changes, said = facts.better({"missing": "drop", **controls.values})
     if changes:
         suggestion.button(
             f"Read it so: {plain('; '.join(said))}",
