@@ -34,7 +34,7 @@ KINDS: Mapping[str, tuple[str, Callable[[Array], Array], Callable[[int], Algorit
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenedMessages:
     """What the attacks made of one client's messages.
 
     Attributes
@@ -65,7 +65,7 @@ def attack_arrays(
     centring: str | None = None,
     dtype: str = "float64",
     noise: float = 0.0,
-) -> Opened:
+) -> OpenedMessages:
     """Run every attack that fits on what one client sent.
 
     Parameters
@@ -162,7 +162,7 @@ def attack_arrays(
     if whole is not None and whole.whole is not None:
         step = deployment.steps if whole.step is None else whole.step
         records = np.asarray(whole.whole.T * step, dtype=np.float64)
-    return Opened(
+    return OpenedMessages(
         findings.frame(found.findings),
         np.asarray(states[-1].matrix, dtype=np.float64) if states else None,
         records,

@@ -14,7 +14,7 @@ browser without asking the server again.
 """
 
 from dashboard.player.component import again, chart, replay
-from dashboard.player.stage import Lecture, Run, Side, Stage
+from dashboard.player.stage import Lecture, PlayedRun, Side, Stage
 from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Mark, Panel, to_uint8
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "Lecture",
     "Mark",
     "Panel",
-    "Run",
+    "PlayedRun",
     "Side",
     "Stage",
     "again",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dashboard.player.stage import Lecture, Run, Side, Stage
+from dashboard.player.stage import Lecture, PlayedRun, Side, Stage
 from dashboard.shell import palette
 from fedpca_core.errors import require
 from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Panel, floats, is_text
@@ -288,7 +288,7 @@ def encode(
     stage: Stage | None = None,
     sentences: Sequence[str] = (),
     autoplay: bool = False,
-    run: Run | None = None,
+    run: PlayedRun | None = None,
     choosable: bool = False,
     lecture: Lecture | None = None,
 ) -> bytes:
@@ -319,7 +319,7 @@ def encode(
     autoplay : bool
         Play once when the view opens, or when it has got more than a start, unless the reader
         prefers less motion.
-    run : Run, optional
+    run : PlayedRun, optional
         With it the curves of the run before stay as a ghost, and a run can be pinned.
     lecture : Lecture, optional
         How it is shown to a room.

@@ -11,7 +11,7 @@ from fedpca_core.errors import require
 
 
 @dataclass(frozen=True)
-class Run:
+class PlayedRun:
     """What tells a run from the one before: ``identity`` to the program, ``label`` to a reader."""
 
     identity: str

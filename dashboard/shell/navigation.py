@@ -6,7 +6,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 
-class Entry(NamedTuple):
+class Place(NamedTuple):
     """What has an address: ``pages/<name>.py``, at ``/<name>``; the first is the front page.
 
     ``of`` names the page whose tab it is, ``tab`` what it is called there where that is not its
@@ -21,9 +21,9 @@ class Entry(NamedTuple):
     answer: str = ""
 
 
-ENTRIES: tuple[Entry, ...] = (
-    Entry("home", "Home", "home"),
-    Entry(
+ENTRIES: tuple[Place, ...] = (
+    Place("home", "Home", "home"),
+    Place(
         "which",
         "Which one?",
         "alt_route",
@@ -31,8 +31,8 @@ ENTRIES: tuple[Entry, ...] = (
         answer="All methods on your sizes and your demands: an answer by rules that you can read, "
         "with the code to use it; and how fast each gets there.",
     ),
-    Entry("converge", "How fast?", "show_chart", of="which"),
-    Entry(
+    Place("converge", "How fast?", "show_chart", of="which"),
+    Place(
         "attack",
         "What leaks?",
         "visibility",
@@ -40,30 +40,30 @@ ENTRIES: tuple[Entry, ...] = (
         answer="The server's view of one client, sharpening round by round, beside the truth. "
         "Check your own deployment, or open the file of your own run.",
     ),
-    Entry("check", "Leak check", "fact_check", of="attack"),
-    Entry("trace", "Open a run", "folder_open", of="attack"),
-    Entry(
+    Place("check", "Leak check", "fact_check", of="attack"),
+    Place("trace", "Open a run", "folder_open", of="attack"),
+    Place(
         "privacy",
         "What does privacy cost?",
         "verified_user",
         answer="An ε that is accounted: how much noise a budget takes, what it does to accuracy, "
         "and what an attacker still learns.",
     ),
-    Entry(
+    Place(
         "anomaly",
         "Anomalies",
         "sensors",
         answer="Federated PCA tells attacks from normal network traffic, or not: beside the "
         "baseline that learns nothing.",
     ),
-    Entry(
+    Place(
         "personalise",
         "Who collaborates?",
         "diversity_3",
         answer="One subspace for all, one for each, or something in between: when personalised "
         "PCA pays.",
     ),
-    Entry(
+    Place(
         "papers",
         "Do the papers hold?",
         "menu_book",
@@ -71,11 +71,11 @@ ENTRIES: tuple[Entry, ...] = (
         answer="Every number that the source papers print beside ours, with its spread and a "
         "verdict; and the theorems, some of which are false as printed.",
     ),
-    Entry("theory", "What is proved?", "function", of="papers"),
+    Place("theory", "What is proved?", "function", of="papers"),
 )
 
 
-def tabs_of(name: str) -> tuple[Entry, ...]:
+def tabs_of(name: str) -> tuple[Place, ...]:
     """A page and its tabs, whichever of them is named."""
     page = next((entry.of or entry.name for entry in ENTRIES if entry.name == name), name)
     return tuple(entry for entry in ENTRIES if page in (entry.name, entry.of))
@@ -112,7 +112,11 @@ def tabs(current: str, query: Mapping[str, str]) -> str:
 
 
 def _list(
-    kind: str, label: str, entries: Iterable[Entry], current: Entry, query: Mapping[str, str]
+    kind: str,
+    label: str,
+    entries: Iterable[Place],
+    current: Place,
+    query: Mapping[str, str],
 ) -> str:
     items = "".join(
         f'<li><a href="{address(entry.name)}"'

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.shell import layout
 from dashboard.shell.controls import packed
-from fedpca_core.papers.faps import PRESETS, Preset
+from fedpca_core.papers.faps import PRESETS, FapsPreset
 from fedpca_core.settings import Value
 from fedpca_core.study.pca_settings import ConvergeSettings
 
@@ -16,7 +16,7 @@ PAGES = {True: "../pages/attack.py", False: "../pages/converge.py"}
 ICONS = {True: ":material/visibility:", False: ":material/show_chart:"}
 
 
-def door(preset: Preset, label: str, value: Value | None = None) -> None:
+def door(preset: FapsPreset, label: str, value: Value | None = None) -> None:
     """A link to the page of a preset with its settings."""
     st.page_link(
         PAGES[preset.attack],
@@ -27,9 +27,9 @@ def door(preset: Preset, label: str, value: Value | None = None) -> None:
 
 
 @cache
-def _known() -> Mapping[ConvergeSettings, tuple[Preset, Value | None]]:
+def _known() -> Mapping[ConvergeSettings, tuple[FapsPreset, Value | None]]:
     """What is computed for every preset, and for every value that it varies."""
-    known: dict[ConvergeSettings, tuple[Preset, Value | None]] = {}
+    known: dict[ConvergeSettings, tuple[FapsPreset, Value | None]] = {}
     for preset in PRESETS:
         if not preset.live and preset.name == "default":
             continue  # the page as it opens needs no explanation
@@ -40,7 +40,7 @@ def _known() -> Mapping[ConvergeSettings, tuple[Preset, Value | None]]:
     return known
 
 
-def found(settings: ConvergeSettings) -> tuple[Preset, Value | None] | None:
+def found(settings: ConvergeSettings) -> tuple[FapsPreset, Value | None] | None:
     """The preset (and the value it varies) that these settings are, whatever is shown of them."""
     return _known().get(settings.run_key())
 
@@ -66,7 +66,7 @@ def note(settings: ConvergeSettings) -> None:
             layout.small_table(table, label="Printed", numbers=list(table.columns[1:]))
 
 
-def published(preset: Preset) -> pd.DataFrame:
+def published(preset: FapsPreset) -> pd.DataFrame:
     """The paper's figures for a preset as texts."""
     titles = {"rounds": "Rounds", "kkt": "KKT violation", "relative_error": "Relative error"}
     rows: dict[str, dict[str, str]] = {}

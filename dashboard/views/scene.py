@@ -15,7 +15,7 @@ from dashboard.player import (
     Lecture,
     Mark,
     Panel,
-    Run,
+    PlayedRun,
     Side,
     Stage,
     replay,
@@ -204,7 +204,7 @@ def draw(
         start=min(settings.round, scene.rounds),
         autoplay=settings.autoplay,
         on_attack=attack,
-        run=Run(settings.run_key().to_json(), label(settings)),
+        run=PlayedRun(settings.run_key().to_json(), label(settings)),
         lecture=Lecture(
             settings.lecture,
             settings.hidden,

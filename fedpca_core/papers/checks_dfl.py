@@ -134,7 +134,7 @@ class Losses:
 
 
 @dataclass(frozen=True)
-class Round:
+class ConsensusRound:
     """A round of Algorithm 2: points, average (repeated) and multipliers, as errors before, after.
 
     ``meant`` is what the exact local solve would have given.
@@ -183,7 +183,7 @@ def rounds(
     off: float = 0.0,
     soft: float | None = None,
     count: int = 8,
-) -> Iterator[Round]:
+) -> Iterator[ConsensusRound]:
     """Rounds from a random start with exact local solves, or so many gradient steps from Kz.
 
     Parameters
@@ -214,7 +214,7 @@ def rounds(
             points = points + off * np.sqrt(size / square(way)) / omega * way
         new_average = averaged(points)
         new_multipliers = multipliers + omega * (new_average - points)
-        yield Round(
+        yield ConsensusRound(
             losses, penalty, omega,
             best - average, best_multipliers - multipliers,
             best - points, best - new_average, best_multipliers - new_multipliers,

@@ -21,7 +21,7 @@ def _series(claim: Claim | verdicts.Ruling) -> str:
     return f"{claim.theorem}{'' if claim.printed else ', corrected'}: {claim.setting}"
 
 
-class Statements(Experiment):
+class StatementsAgainstCases(Experiment):
     """Every claimed factor against exact worst cases of an adversarial and a random family."""
 
     key, title, source = "dfl-statements", "Statements against exact worst cases", "dfl"

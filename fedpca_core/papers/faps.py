@@ -40,7 +40,7 @@ _ROUNDS = {
 
 
 @dataclass(frozen=True)
-class Preset:
+class FapsPreset:
     """One experiment."""
 
     #: Short name for links and the command line.
@@ -122,7 +122,7 @@ class Preset:
         return {self.varied: value}
 
 
-def _read() -> Iterator[Preset]:
+def _read() -> Iterator[FapsPreset]:
     """What `faps_presets.toml` says."""
     file = tomllib.loads(FILE.read_text(encoding="utf-8"))
 
@@ -136,13 +136,13 @@ def _read() -> Iterator[Preset]:
         for size in ("live", "paper"):
             one[size] = listed(one.get(size, {}))
         one["point"] = " ".join(one["point"].split()).format(**_ROUNDS)
-        yield Preset(name, **listed(one))
+        yield FapsPreset(name, **listed(one))
 
 
-PRESETS: tuple[Preset, ...] = tuple(_read())
+PRESETS: tuple[FapsPreset, ...] = tuple(_read())
 
 
-def preset(name: str) -> Preset:
+def preset(name: str) -> FapsPreset:
     """The preset called ``name``.
 
     Raises InvalidInput: there is none.

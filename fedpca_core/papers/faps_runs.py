@@ -18,7 +18,7 @@ from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
-from fedpca_core.papers.faps import Preset, preset
+from fedpca_core.papers.faps import FapsPreset, preset
 from fedpca_core.papers.leading import Leading
 from fedpca_core.papers.pooled import Pooled
 from fedpca_core.problems import Problem
@@ -76,7 +76,7 @@ HOURS: Mapping[str, float] = {
 }
 
 
-class Convergence(Experiment):
+class FapsConvergence(Experiment):
     """Rounds, bytes, products and seconds of every method, as one of FAPS's presets has it."""
 
     source = "faps"
@@ -84,7 +84,7 @@ class Convergence(Experiment):
     y_title = "relative error"
 
     def __init__(self, name: str, measure: str = "rounds") -> None:
-        self.preset: Preset = preset(name)
+        self.preset: FapsPreset = preset(name)
         self.key, self.title, self.measure = name, self.preset.title, measure
         self.varied, self.hours = self.preset.varied, HOURS.get(name, 0.0)
         self._problem: tuple[object, Problem] | None = None

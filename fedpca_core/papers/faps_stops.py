@@ -10,7 +10,7 @@ import numpy as np
 
 from fedpca_core import metrics
 from fedpca_core.papers.experiment import Cell, Number, Size
-from fedpca_core.papers.faps_runs import CHANGE, COMPARED, LONGEST, Convergence
+from fedpca_core.papers.faps_runs import CHANGE, COMPARED, LONGEST, FapsConvergence
 from fedpca_core.papers.leading import Leading
 from fedpca_core.papers.pooled import Pooled
 from fedpca_core.problems.spectrum import singular_values
@@ -35,7 +35,7 @@ RULES: Mapping[str, float] = {
 NEGLIGIBLE = 1e-5
 
 
-class Stopped(Convergence):
+class Stopped(FapsConvergence):
     """One of FAPS's tables, read at every rule of `RULES`."""
 
     measure = ""

@@ -128,7 +128,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Figure:
+class FigurePanel:
     """One panel of Figure 3 or 4."""
 
     #: key, title, menu: ``menu`` is its name in the list of figures, and in links.
@@ -156,26 +156,26 @@ _VARIED: Mapping[str, tuple[Variant, ...]] = {
 }
 
 
-def _read() -> Iterator[Figure]:
+def _read() -> Iterator[FigurePanel]:
     """What `fedpower_figures.toml` says."""
     file = tomllib.loads(FILE.read_text(encoding="utf-8"))
     for key, one in file.items():
         said = file[one.pop("verdict_of", key)]["verdict"]
         variants = _VARIED[one.pop("vary")]
-        yield Figure(key, variants=variants, **one | {"verdict": " ".join(said.split())})
+        yield FigurePanel(key, variants=variants, **one | {"verdict": " ".join(said.split())})
 
 
-FIGURES: tuple[Figure, ...] = tuple(_read())
+FIGURES: tuple[FigurePanel, ...] = tuple(_read())
 
 #: Figure 4 on `RAW`.
-RAW_PANELS: tuple[Figure, ...] = tuple(
+RAW_PANELS: tuple[FigurePanel, ...] = tuple(
     replace(entry, key=f"{entry.key} raw", model=RAW, verdict="")
     for entry in FIGURES
     if entry.key in ("4a", "4b", "4c")
 )
 
 
-def figure(key: str) -> Figure:
+def figure(key: str) -> FigurePanel:
     """The preset with this key ("3a" to "4e")."""
     found = [entry for entry in FIGURES if entry.key == key]
     known = ", ".join(entry.key for entry in FIGURES)
@@ -183,7 +183,7 @@ def figure(key: str) -> Figure:
     return found[0]
 
 
-def algorithm(entry: Figure, variant: Variant, samples: int) -> FedPower:
+def algorithm(entry: FigurePanel, variant: Variant, samples: int) -> FedPower:
     """FedPower as one curve of a panel runs it, with clients of so many records."""
     model = MODELS[entry.model]
     noise = 0.0

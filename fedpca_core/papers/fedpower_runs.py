@@ -20,7 +20,7 @@ from fedpca_core.papers.fedpower import (
     FIGURES,
     MODELS,
     PRODUCTS,
-    Figure,
+    FigurePanel,
     Model,
     algorithm,
 )
@@ -73,7 +73,7 @@ class Panels(Experiment):
     y_title = "sine of the largest angle"
     measure, varied = "plateau", "panel"
 
-    def __init__(self, key: str, title: str, panels: Sequence[Figure]) -> None:
+    def __init__(self, key: str, title: str, panels: Sequence[FigurePanel]) -> None:
         self.key, self.title, self.panels = key, title, tuple(panels)
         self.model = self.panels[0].model
 

@@ -14,7 +14,7 @@ from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.study.preset import Preset
 
 FILE = Path(__file__).parent / "perpca_figures.toml"
-#: Variants of personalised PCA in `Figure.expected`, by prior and data gradient.
+#: Variants of personalised PCA in `PrintedFigure.expected`, by prior and data gradient.
 VARIANTS: Mapping[tuple[str, str], str] = {
     ("matched", "exact"): "personalized",
     ("matched", "printed"): "printed",
@@ -23,7 +23,7 @@ VARIANTS: Mapping[tuple[str, str], str] = {
 
 
 @dataclass(frozen=True)
-class Figure:
+class PrintedFigure:
     """One figure of the paper."""
 
     #: As in "1(a)".
@@ -54,10 +54,10 @@ class Figure:
         )
 
 
-def _read() -> Iterator[Figure]:
+def _read() -> Iterator[PrintedFigure]:
     """What `perpca_figures.toml` says."""
     for name, one in tomllib.loads(FILE.read_text(encoding="utf-8")).items():
-        yield Figure(
+        yield PrintedFigure(
             name=name,
             title=one["title"],
             point=" ".join(one["point"].split()),
@@ -68,7 +68,7 @@ def _read() -> Iterator[Figure]:
         )
 
 
-FIGURES: Mapping[str, Figure] = {figure.name: figure for figure in _read()}
+FIGURES: Mapping[str, PrintedFigure] = {figure.name: figure for figure in _read()}
 
 PRESETS: tuple[Preset, ...] = (
     *(
@@ -115,7 +115,7 @@ def plateau(settings: PersonaliseSettings) -> tuple[str, float] | None:
     return None
 
 
-def expected_curve(settings: PersonaliseSettings) -> tuple[Figure, tuple[float, ...]] | None:
+def expected_curve(settings: PersonaliseSettings) -> tuple[PrintedFigure, tuple[float, ...]] | None:
     """A figure along the varied axis that these settings are, and what it is expected to show."""
     for figure in FIGURES.values():
         expected = figure.variant(settings)

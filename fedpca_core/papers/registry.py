@@ -25,11 +25,11 @@ import pandas as pd
 from fedpca_core.errors import require
 from fedpca_core.papers import checks_dfl, checks_faps, checks_fedpower
 from fedpca_core.papers.checks import Checks
-from fedpca_core.papers.dfl_runs import FigureOne, Statements
+from fedpca_core.papers.dfl_runs import FigureOne, StatementsAgainstCases
 from fedpca_core.papers.entries import Entry
 from fedpca_core.papers.experiment import Experiment, Size
 from fedpca_core.papers.faps_leaks import Recovered
-from fedpca_core.papers.faps_runs import Convergence
+from fedpca_core.papers.faps_runs import FapsConvergence
 from fedpca_core.papers.faps_stops import Stopped
 from fedpca_core.papers.fedpower import FIGURES, RAW_PANELS
 from fedpca_core.papers.fedpower_runs import FixedGaps, Noise, Panels
@@ -46,7 +46,7 @@ _VARIED = ("vary-features", "vary-samples", "vary-components", "vary-decay")
 EXPERIMENTS: Mapping[str, Experiment] = {
     one.key: one
     for one in (
-        *(Convergence(name) for name in ("table-1", "uneven", *_VARIED, "rates", "images")),
+        *(FapsConvergence(name) for name in ("table-1", "uneven", *_VARIED, "rates", "images")),
         *(Stopped(name) for name in ("table-1", "uneven", *_VARIED)),
         Recovered("figure-1a", "Figure 1(a): recovered before converged", growing=False),
         Recovered("figure-1b", "Figure 1(b): recovery against convergence", growing=True),
@@ -70,7 +70,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         *(Collaborating(figure) for figure in ("1(a)", "1(b)", "1(c)", "1(d)", "2(a)", "2(b)")),
         Collaborating("1(a)", "literal"),
         Collaborating("1(c)", "literal"),
-        Statements(),
+        StatementsAgainstCases(),
         FigureOne(),
         Checks("faps", checks_faps.CHECKS, "Three clients, eight features, two components"),
         Checks("fedpower", checks_fedpower.CHECKS, "Random frames, matrices and Gaussians"),

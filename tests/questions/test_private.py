@@ -15,7 +15,7 @@ from fedpca_core.__main__ import main
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.gaussian_privacy import epsilon_of
-from fedpca_core.papers.fedpower import FIGURES, Figure
+from fedpca_core.papers.fedpower import FIGURES, FigurePanel
 from fedpca_core.privacy import Guarantee, Refusal, account
 from fedpca_core.problems.perturbation import source_guarantee
 from fedpca_core.questions.catalogue import STUDIES, studies_of
@@ -191,7 +191,7 @@ def test_a_method_that_has_no_epsilon_gives_the_registered_reason() -> None:
     assert "Choose SSI, Block Krylov, FedPower, or noise at the source" in reason
 
 
-def figures() -> Iterator[tuple[Figure, Promises]]:
+def figures() -> Iterator[tuple[FigurePanel, Promises]]:
     """Every figure at both sizes, with what stands beside it."""
     for entry in FIGURES:
         for paper_size in (False, True):

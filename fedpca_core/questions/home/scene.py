@@ -50,7 +50,7 @@ BEARABLE: Mapping[str, Any] = {
     name: value for name, value in CHAPTERS["7"].sets.items() if name not in ("epsilon", "price")
 }
 BORNE = 10.0
-_offers: Remembered[Offer] = Remembered(64)
+_offers: Remembered[Bearable] = Remembered(64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Offer:
+class Bearable:
     """What the answer costs where a budget is bearable."""
 
     #: records, sine: That the smallest client holds, and of the largest angle of the answer.
@@ -118,7 +118,7 @@ class Scene:
     #: ε and the sine of the largest angle that the answer has with it, where asked for.
     prices: pd.DataFrame | None = None
     #: Where noise outweighs the records and other settings would bear it (`bearable`).
-    offer: Offer | None = None
+    offer: Bearable | None = None
     #: The end is that of the same run made before, which runs again now.
     earlier: bool = False
     #: The same problem under the second method, from the same start.
@@ -279,18 +279,18 @@ def bearable(settings: SceneSettings) -> SceneSettings:
     return replace(settings, **BEARABLE, epsilon=epsilon, price=False, unmask=False)
 
 
-def _offered(scene: Scene, settings: SceneSettings) -> Offer | None:
+def _offered(scene: Scene, settings: SceneSettings) -> Bearable | None:
     borne = degrees(scene.sines[-1]) <= FAIR
     if scene.facts.guarantee is None or borne or settings.problem != "digits":
         return None
     more = bearable(settings)
 
-    def made() -> Offer:
+    def made() -> Bearable:
         problem = build_problem(more)
         run = outcome(attacked_run(problem, more.method, more))
         assert run is not None
         records = int(problem.client_data.samples.min())
-        return Offer(records, float(run[1]["sin_theta"].iloc[-1]))
+        return Bearable(records, float(run[1]["sin_theta"].iloc[-1]))
 
     return _offers.get(more.run_key().query_string(), made)
 

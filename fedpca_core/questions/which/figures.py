@@ -10,7 +10,7 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.which import remedies, sizes
 from fedpca_core.questions.which.frontier import Front
-from fedpca_core.questions.which.look import CLIENTS, RECORDS, Look
+from fedpca_core.questions.which.look import CLIENTS, RECORDS, TableLook
 from fedpca_core.questions.which.recommendation import Advice, meant, named, seconds, sentences
 from fedpca_core.questions.which.remedies import Remedy
 from fedpca_core.questions.which.rules import ORDER, RULES, share, size
@@ -297,7 +297,7 @@ def remedy_panel(remedy: Remedy, settings: FrontierSettings) -> Panel:
 
 
 # ---------------------------------------------------------------------- a table of one's own
-def look(found: Look, settings: FrontierSettings) -> Parts:
+def look(found: TableLook, settings: FrontierSettings) -> Parts:
     """Spectrum, scores and loadings, and what an ε leaves of the first."""
     two = found.spectrum["share"].head(2)
     yield Chart("first-look", [scree(found, settings), scores(found)])
@@ -313,7 +313,7 @@ def look(found: Look, settings: FrontierSettings) -> Parts:
     yield Table(written(rows, {}, 2), "The features that weigh most in the first two components")
 
 
-def scree(found: Look, settings: FrontierSettings) -> Panel:
+def scree(found: TableLook, settings: FrontierSettings) -> Panel:
     """The variance of every component, without noise and as an ε leaves it."""
     rows = found.spectrum
     component = rows["component"].to_numpy(dtype=float)
@@ -336,7 +336,7 @@ def scree(found: Look, settings: FrontierSettings) -> Panel:
     return Panel.of("scree", curves, baselines=noise)
 
 
-def scores(found: Look) -> Panel:
+def scores(found: TableLook) -> Panel:
     """Records on the first two components, a colour a client."""
     records = found.scores.groupby("client", sort=False)
     curves = [Curve(str(name), one["first"], one["second"]) for name, one in records]

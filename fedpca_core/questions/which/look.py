@@ -27,7 +27,7 @@ COMPONENTS, FEATURES, CLIENTS, RECORDS = 20, 8, 8, 100
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class TableLook:
     """What everybody who does PCA looks at first.
 
     Attributes
@@ -52,7 +52,7 @@ class Look:
     refusal: str
 
 
-class FirstLook(Study[FrontierSettings, Look]):
+class FirstLook(Study[FrontierSettings, TableLook]):
     """Spectrum, scores and loadings of a visitor's table."""
 
     key: ClassVar[str] = "first_look"
@@ -66,7 +66,7 @@ class FirstLook(Study[FrontierSettings, Look]):
     def cost(self, settings: FrontierSettings, data: OwnData | None = None) -> Cost:
         return costs.prepare(costs.ProblemSize.of(settings, data)) + Cost(seconds=1.0)
 
-    def run(self, settings: FrontierSettings, data: OwnData | None = None) -> Run[Look]:
+    def run(self, settings: FrontierSettings, data: OwnData | None = None) -> Run[TableLook]:
         yield Step(0.0, "Reading the records")
         asked = replace(settings, epsilon=settings.needed_epsilon, shared_noise=False)
         refusal = ""
@@ -91,11 +91,11 @@ class FirstLook(Study[FrontierSettings, Look]):
             }
         )
         axes = _signed(truth.target(2))
-        return Look(
+        return TableLook(
             spectrum, noise, _scores(truth, axes, settings.seed), _loadings(truth, axes), refusal
         )
 
-    def tables(self, result: Look, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
+    def tables(self, result: TableLook, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
         return {
             "spectrum": result.spectrum,
             "scores": result.scores,
