@@ -61,9 +61,10 @@ def note(settings: ConvergeSettings) -> None:
                     mark = " (open)" if value == chosen else ""
                     door(preset, f"{parameter.label} {parameter.text(value)}{mark}", value)
         if preset.published:
-            st.caption("Printed in the paper, at the paper's size and its own stopping rule:")
-            table = published(preset)
-            layout.small_table(table, label="Printed", numbers=list(table.columns[1:]))
+            # Folded, so that the chart stands on the first screen.
+            with st.expander("Printed in the paper, at its size and by its own stopping rule"):
+                table = published(preset)
+                layout.small_table(table, label="Printed", numbers=list(table.columns[1:]))
 
 
 def published(preset: FapsPreset) -> pd.DataFrame:
