@@ -146,6 +146,28 @@ class Restarting(LocalGrid):
         return super().get_node_ids()
 
 
+def test_a_node_that_is_back_before_the_old_one_is_missed_is_let_in_later(tmp_path):
+    """Flower lists a killed node for a minute; until then its client would be two."""
+    problem = written(tmp_path)
+    nodes = [{"client": i, "data": str(tmp_path / f"client-{i}.npy")} for i in range(CLIENTS)]
+    job = Job(fp.SSI(3), CLIENTS, rounds=7, timeout=0.01, patience=2.0)
+    trace = run(Believing(nodes, {}), job)
+    expected = in_process(problem, fp.SSI(3), {3: {1}, 4: {1}, 5: {1}}, rounds=7, seed=0)
+    np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
+
+
+class Believing(Restarting):
+    """Client 1 is back at once, and its old node is listed twice more."""
+
+    def get_node_ids(self):
+        if 1001 in self.contexts:
+            return super().get_node_ids()
+        if self.returns_as not in self.contexts:
+            self.join(self.returns_as, self.nodes[1])
+        self.looks += 1
+        return [*super().get_node_ids(), *([1001] if self.looks <= 2 else [])]
+
+
 @pytest.mark.parametrize("secure", [False, True], ids=["open", "secure sums"])
 def test_a_node_that_comes_back_with_nothing_is_a_newcomer(secure, tmp_path):
     """A sum still holds its last upload; it cannot send the difference to that, so it refuses."""

@@ -85,7 +85,8 @@ class Roster:
         self.nodes = {client: node for client, node in self.nodes.items() if node in online}
         hello = dict.fromkeys(online - self._greeted, self._packed(self.job.public()))
         for node, (told, _) in self._exchange("hello", hello, self._facts()).items():
-            self._greeted.add(node)
+            if told["client"] not in self.nodes:  # else its killed node may be listed for a minute
+                self._greeted.add(node)
             try:
                 self._enter(node, told)
             except InvalidInput as refusal:
