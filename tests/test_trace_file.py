@@ -225,6 +225,7 @@ def test_a_billion_clients_are_refused_before_anything_is_allocated():
         ({"algorithm": {"algorithm": []}}, "“an empty list” is not an algorithm"),
         ({"guarantee": {"epsilon": 1}}, "“delta” is missing"),
         ({"dtype": "float16"}, "secure_aggregation, dtype or seed"),
+        ({"states": [["a" * 9999], [], [], []]}, r"“states/0/a{28}\.\.\.” is missing"),
         ({"seed": 1.5}, "secure_aggregation, dtype or seed"),
         ({"secure_aggregation": True}, "which its server did not see"),
     ],

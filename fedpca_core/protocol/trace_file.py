@@ -57,6 +57,7 @@ _NUMBERS = ("round", "local_steps", "recorded", "bytes_up", "bytes_down", "uploa
 _SCALARS = (
     "features", "clients", "participation", "absent", "record_norm", "own_moments", "public",
 )  # fmt: skip
+_MISSING = "The trace is damaged: “{}” is missing; copy it again."
 _WRONG_KIND = "The trace is damaged: “{}” is missing or of the wrong kind; copy the file again."
 
 
@@ -152,7 +153,7 @@ class _Parts:
         """One array, each side of ``shape`` as long as it says; None is any length."""
         entry = self._left.pop(name, None)
         if entry is None:
-            raise InvalidInput(f"The trace is damaged: “{said(name)}” is missing; copy it again.")
+            raise InvalidInput(_MISSING.format(said(name)))
         with self._archive.open(entry) as file:
             promise = promised(file)
             wanted = len(promise.shape) == len(shape) and all(
@@ -187,7 +188,7 @@ class _Parts:
 
     def shape_of(self, name: str) -> tuple[int, ...]:
         """What an array that is not taken yet promises."""
-        require(name in self._left, f"The trace is damaged: “{name}” is missing; copy it again.")
+        require(name in self._left, _MISSING.format(said(name)))
         with self._archive.open(self._left[name]) as file:
             return promised(file).shape
 

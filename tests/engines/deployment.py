@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from flwr.common.constant import HEARTBEAT_DEFAULT_INTERVAL
 
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.trace_file import load_trace
@@ -32,6 +33,19 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _starts_in_time() -> bool:
+    """Whether what an app imports is there long before its first heartbeat is due.
+
+    Every message starts a process; one that is silent for that long is given up, and its message
+    with it. Four start at a time.
+    """
+    began = time.monotonic()
+    subprocess.run(
+        [sys.executable, "-c", "import flwr.clientapp, fedpca_core"], cwd=ROOT, check=True
+    )
+    return 4 * (time.monotonic() - began) < HEARTBEAT_DEFAULT_INTERVAL
 
 
 def nginx(folder: Path, port: int, behind: int) -> list[str]:
@@ -56,7 +70,9 @@ def asked(port: int, path: str) -> int:
     context = ssl._create_unverified_context()
     for _ in range(200):
         try:
-            connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=30)
+            connection = http.client.HTTPSConnection(
+                "127.0.0.1", port, context=context, timeout=LIMIT
+            )
             with contextlib.closing(connection):
                 connection.putrequest("POST", path, skip_accept_encoding=True)
                 connection.putheader("Connection", "close")
@@ -171,7 +187,8 @@ class Deployment:
 
     # ------------------------------------------------------------------ runs
     def submit(self, settings: Path, **options: str | int | float) -> Path:
-        """Begin a run; returns where its trace will be."""
+        """Begin a run when this machine has time for it; returns where its trace will be."""
+        self.wait(_starts_in_time, "an app would start before Flower gives its message up")
         self.runs += 1
         for node in range(len(self.data)):  # what `reached` reads belongs to this run
             shutil.rmtree(self.memory(node), ignore_errors=True)

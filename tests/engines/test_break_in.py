@@ -22,7 +22,7 @@ from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
 
 from tests.engines.credentials import certificates, node_key
-from tests.engines.deployment import ROOT, Deployment, asked, free_port, nginx
+from tests.engines.deployment import LIMIT, ROOT, Deployment, asked, free_port, nginx
 
 FOLDER = ROOT / "deploy" / "hospital"
 HOSPITAL = [sys.executable, str(FOLDER / "hospital.py")]
@@ -207,7 +207,7 @@ def test_nobody_submits_through_the_proxy(hospital):
     """Of the server's interfaces the nodes' alone is reached from outside."""
     told = subprocess.run(
         ["flwr", "run", str(hospital.folder / "apps" / "unsigned"), "outside"],
-        env=hospital.environment, capture_output=True, text=True, check=False, timeout=60,
+        env=hospital.environment, capture_output=True, text=True, check=False, timeout=LIMIT,
     )  # fmt: skip
     assert told.returncode != 0
     for path in ("/v1/control/start-run", "/v1/runtime/acquire-task", "/docs", "/openapi.json"):
@@ -243,7 +243,7 @@ def test_a_node_whose_protection_is_off_does_not_start(file, hospital):
     try:
         told = subprocess.run(
             [*HOSPITAL, "node", str(hospital.folder / "hospital.toml")],
-            env=hospital.environment, capture_output=True, text=True, check=False, timeout=60,
+            env=hospital.environment, capture_output=True, text=True, check=False, timeout=LIMIT,
         )  # fmt: skip
     finally:
         path.write_bytes(kept)

@@ -20,7 +20,7 @@ from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.study.pca_settings import ConvergeSettings
 from tests.engines.credentials import certificates, node_key
-from tests.engines.deployment import Deployment
+from tests.engines.deployment import LIMIT, Deployment
 from tests.engines.small_federation import CLIENTS, in_process, written
 from tests.engines.test_rounds import assert_same
 
@@ -39,15 +39,20 @@ def blocks():
 
 
 @pytest.fixture(scope="module")
-def federation(blocks, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("federation")
+def data(blocks, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
     names = [f"feature {index}" for index in range(FEATURES)]
     # An ε asks for named columns, which NPY has not.
-    data = [folder / name for name in ("first.csv", "second.csv", "third.parquet")]
-    for block, file in zip(blocks, data, strict=True):
+    files = [folder / name for name in ("first.csv", "second.csv", "third.parquet")]
+    for block, file in zip(blocks, files, strict=True):
         table = pd.DataFrame(block.T, columns=names)
         table.to_csv(file, index=False) if file.suffix == ".csv" else table.to_parquet(file)
-    with Deployment(folder, data) as running:
+    return files
+
+
+@pytest.fixture(scope="module")
+def federation(data, tmp_path_factory):
+    with Deployment(tmp_path_factory.mktemp("federation"), data) as running:
         yield running
 
 
@@ -95,7 +100,8 @@ def test_a_private_run_is_one_on_what_the_nodes_released(federation, blocks):
 @pytest.mark.parametrize("secure", [False, True], ids=["open", "secure sums"])
 def test_a_node_that_is_killed_stops_nothing_and_takes_part_again(secure, federation, blocks):
     chosen = settings(federation, secure_aggregation=secure)
-    out = federation.submit(chosen, method="faps", rounds=8, timeout=40.0)
+    # Longer than a busy machine takes to answer, and than Flower lists a node that is gone.
+    out = federation.submit(chosen, method="faps", rounds=8, timeout=LIMIT / 5)
     federation.wait(lambda: federation.reached(1) >= 2, "the node has worked on round 2")
     federation.kill(1)
     federation.wait(lambda: federation.reached(0) >= 4, "the others went on to round 4")
@@ -107,7 +113,7 @@ def test_a_node_that_is_killed_stops_nothing_and_takes_part_again(secure, federa
     assert 1 not in missing[trace.rounds], "the node did not come back"
 
 
-def test_certificates_and_registered_keys(federation, blocks, tmp_path):
+def test_certificates_and_registered_keys(data, blocks, tmp_path):
     """Encrypted connections; a node whose key is not registered is not let in."""
     certificates(tmp_path)
     keys = [tmp_path / f"node-{node}" for node in range(4)]
@@ -118,7 +124,7 @@ def test_certificates_and_registered_keys(federation, blocks, tmp_path):
     server += ["--ssl-keyfile", str(tmp_path / "server.key"), "--ssl-ca-certfile", authority]
     with Deployment(
         tmp_path / "federation",
-        federation.data,
+        data,
         superlink=[*server, "--enable-supernode-auth"],
         supernode=["--root-certificates", authority, *server],
         connection=f'root-certificates = "{authority}"',
