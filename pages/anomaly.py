@@ -84,7 +84,7 @@ with st.popover("Presets", icon=":material/bookmark:"):
             help=absent_data.told(preset.point, preset_settings),
         )
 
-topic = controls.parameter("topic", as_buttons=True)
+view = controls.parameter("view", as_buttons=True)
 with st.container():
     if resolve(controls.values["problem"]) == "synthetic":
         layout.sentence(
@@ -100,14 +100,14 @@ with st.container():
 
 
 def choose() -> None:
-    """The settings that only this topic has."""
-    if topic == "leaks":
+    """The settings that only this view has."""
+    if view == "leaks":
         controls.parameter("client", high=controls.values["clients"] - 1)
         lay_out([figures.THREAT])
-    if topic not in ("detection", "alarms", "poisoning", "sweeps"):
+    if view not in ("detection", "alarms", "poisoning", "sweeps"):
         return
     row = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
-    if topic == "poisoning":
+    if view == "poisoning":
         types = jobs.study(ATTACK_TYPES, controls.settings(), lambda _: None, data=data).result
         with row:
             if types:
@@ -118,20 +118,20 @@ def choose() -> None:
         lay_out([figures.LIARS])
         return
     with row:
-        if topic == "sweeps":
+        if view == "sweeps":
             controls.parameter("sweep", as_buttons=True)
             controls.parameter("seeds")
         elif controls.parameter("rule", as_buttons=True) == "quantile":
             controls.parameter("share")
-        if topic == "detection":
+        if view == "detection":
             controls.parameter("flows_a_day")
-        if topic == "alarms":
+        if view == "alarms":
             controls.draw("flow", "reconstructed")
 
 
 def remedies(settings: AnomalySettings) -> None:
     """The two ways out, where a finite ε that travelled here does not fit the data's scaling."""
-    if topic == "published" or not without_guarantee(settings):
+    if view == "published" or not without_guarantee(settings):
         return
     ways = {
         "Choose “Mean only”": replace(settings, standardising="centre"),
@@ -147,10 +147,10 @@ job = None
 with layout.guard():
     choose()
     settings = controls.settings()
-    job = jobs.study(study, settings, drawing(figures.TOPICS[topic], settings), data=data)
+    job = jobs.study(study, settings, drawing(figures.TOPICS[view], settings), data=data)
     remedies(settings)
     own_table.remedy(controls, job.refusal, fitting)
-    lay_out(figures.READING[topic])
+    lay_out(figures.READING[view])
 
 settings = controls.settings()
 if job is not None:

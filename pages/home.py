@@ -43,7 +43,7 @@ def experiment() -> None:
         with st.popover("Share", icon=":material/share:", key="share_front"):
             place_of_taken = st.container()
             st.markdown("**In a lecture, or inside another page**")
-            controls.draw("lecture", "hidden", shapes=itself)
+            controls.draw("lecture", "hide", shapes=itself)
             controls.draw("autoplay", "round", "section")
     with st.container(key="for_dials"):
         place_of_curves = st.container()
@@ -58,7 +58,7 @@ def experiment() -> None:
 
     settings = scene.possible(controls.settings())
     job, data = jobs.Job(None), own_data(settings)
-    hidden = {name for name in ("parameters", "story") if name in settings.hidden}
+    hidden = {name for name in ("parameters", "story") if name in settings.hide}
     asking = chapter is not None and not settings.shown
     guess = story.guessed(chapter)
     if chapter is not None and not (settings.lecture and settings.shown):

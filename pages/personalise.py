@@ -58,7 +58,7 @@ with st.expander("Figures of the paper, at a size that answers at once"):
     )
     layout.cite("perpca")
 
-controls.parameter("measure", as_buttons=True)
+controls.parameter("error_on", as_buttons=True)
 top = st.container(key="personal_comparison")
 layout.section(
     "Between alone and shared",
@@ -66,7 +66,7 @@ layout.section(
     "alone where they are not; in between it beats both. Noise at the source (ε) can undo that.",
 )
 with st.container(horizontal=True, gap="medium"):
-    controls.parameter("vary", as_buttons=True)
+    controls.parameter("sweep", as_buttons=True)
     controls.parameter("datasets")
 middle = st.container(key="personal_sweep_place")
 layout.section("What the uploads give away")

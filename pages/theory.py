@@ -31,7 +31,7 @@ with st.sidebar:
         facts = own_table.upload(controls)
         if facts is not None:
             controls.parameter("target", options=["", *facts.numeric], empty="The last one")
-    controls.draw("condition", "heterogeneity", "clients")
+    controls.draw("kappa", "heterogeneity", "clients")
     if problem != "table":
         controls.parameter("features")
     controls.parameter("seed")

@@ -72,7 +72,7 @@ def test_keys_are_unique_and_defaults_valid() -> None:
         ({"seed": ["x"]}, "Seed cannot be “x”"),
         ({"decay": ["1.06"]}, "Spectral decay cannot be “1.06”: it must be one of"),
         ({"problem": ["Moon"]}, "Problem cannot be “Moon”: it must be one of Geometric spectrum"),
-        ({"method": ["SSI", "Magic"]}, "Methods cannot be “Magic”"),
+        ({"methods": ["SSI", "Magic"]}, "Methods cannot be “Magic”"),
         ({"adaptive": ["maybe"]}, "Adaptive penalty cannot be “maybe”: it must be true or false"),
         ({"participation": ["nan"]}, "Participation cannot be “nan”"),
         ({"colour": ["red"]}, "There is no setting called “colour”"),

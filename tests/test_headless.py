@@ -111,8 +111,8 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
     ("theory", {"problem": "table", "features": None, "columns": ("a", "b"), "target": "d"}),
     ("theory", TABLE | {"clients": None, "method": "scaffnew"}),
     *(
-        ("anomaly", {"topic": topic} | ({"sweep": "components"} if topic == "sweeps" else {}))
-        for topic in KINDS["anomaly"].parameters()["topic"].choices
+        ("anomaly", {"view": view} | ({"sweep": "components"} if view == "sweeps" else {}))
+        for view in KINDS["anomaly"].parameters()["view"].choices
     ),
     ("which", {"vary": "local_steps", "candidates": ("local_power", "one_shot")}),
     (
@@ -130,7 +130,7 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
     ),
     ("check", {"method": "block_krylov", "repeats": True, "samples": 5}),
     ("anomaly", {"problem": "own", "method": "fedpe", "components": 2, "rule": "oracle"}),
-    ("anomaly", {"problem": "own", "label_column": "label", "components": 2, "topic": "alarms"}),
+    ("anomaly", {"problem": "own", "label_column": "label", "components": 2, "view": "alarms"}),
 ]
 
 
@@ -260,7 +260,7 @@ def test_every_study_and_every_choice_is_in_the_table() -> None:
     assert {type(row) for row in rows} == set(PAGES)
     shown = {study for study in STUDIES.values() if study.settings in set(PAGES)}
     assert {study for row in rows for study in studies_of(row)} == shown
-    for kind, field in (("attack", "attack"), ("privacy", "view"), ("anomaly", "topic")):
+    for kind, field in (("attack", "attack"), ("privacy", "view"), ("anomaly", "view")):
         tried = {getattr(row, field) for row in rows if row.kind == kind}
         assert tried == set(KINDS[kind].parameters()[field].choices)
     attack = KINDS["attack"].parameters().items()

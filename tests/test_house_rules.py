@@ -405,6 +405,20 @@ def test_every_key_of_a_configuration_is_its_own():
         assert twice == [], f"{settings.__name__}: two parameters share a name in the link"
 
 
+def test_a_key_a_name_and_a_title_belong_to_one_parameter() -> None:
+    """Whatever page or file: what is called alike is the same, and one thing has one name."""
+    meant: dict[tuple[str, str], tuple[str, str, str, str, str]] = {}
+    for settings in settings_classes():
+        for name, parameter in settings.parameters().items():
+            default = parameter.default
+            many, kind = ("many " * parameter.many), type(default).__name__
+            kind = many + ("choice" if parameter.choices else "number" if kind == "int" else kind)
+            same = (name, parameter.key, parameter.label, kind, str(parameter.travels))
+            for what in ("name", name), ("key", parameter.key), ("title", parameter.label):
+                here = f"{settings.__name__}.{name}"
+                assert meant.setdefault(what, same) == same, f"{here}: the {what[0]} {what[1]!r}"
+
+
 def test_every_parameter_has_a_text_of_help_and_every_text_a_parameter():
     said, used = help_texts(), set()
     for settings in settings_classes():

@@ -29,7 +29,7 @@ def problem_controls(controls: Controls[C], elsewhere: Collection[str] = ()) -> 
             image = ("clients", "records_per_client", "resolution")
             names = image if kind in IMAGES else (*spectrum, "clients", "samples")
             controls.draw(*(name for name in names if name not in elsewhere))
-            controls.draw("split", "heterogeneity")
+            controls.draw("sizes", "heterogeneity")
         controls.parameter("components")
 
 

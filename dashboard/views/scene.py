@@ -207,7 +207,7 @@ def draw(
         run=PlayedRun(settings.run_key().to_json(), label(settings)),
         lecture=Lecture(
             settings.lecture,
-            settings.hidden,
+            settings.hide,
             settings.section,
             {
                 "answer": _named("answer", settings) if duel else [METHODS[settings.method].title],

@@ -50,7 +50,7 @@ def _go(controls: Controls[SceneSettings], step: str) -> None:
     else:
         st.query_params.pop("shown", None)
     if step in CHAPTERS:
-        keep = {"lecture": False, "hidden": (), "section": "scene", "autoplay": True}
+        keep = {"lecture": False, "hide": (), "section": "scene", "autoplay": True}
         kept = {name: controls.values.get(name, default) for name, default in keep.items()}
         controls.apply(SceneSettings(**{**told(CHAPTERS[step]), **kept, "step": step}))
     else:

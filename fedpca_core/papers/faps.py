@@ -105,7 +105,7 @@ class FapsPreset:
         total = wanted["clients"] * wanted["samples"]
         return decay_spectrum(
             wanted["features"],
-            samples_per_client(wanted.get("split", "even"), wanted["clients"], total),
+            samples_per_client(wanted.get("sizes", "even"), wanted["clients"], total),
             decay=wanted["decay"] if geometric else None,
             condition=None if geometric else wanted["condition"],
             seed=seed,

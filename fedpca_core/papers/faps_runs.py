@@ -49,7 +49,7 @@ _WORDS: Mapping[str, str] = {
     "features": "features",
     "clients": "clients",
     "samples": "records a client",
-    "split": "client sizes",
+    "sizes": "client sizes",
     "components": "components",
     "decay": "decay",
     "condition": "condition number",
@@ -184,7 +184,7 @@ class FapsConvergence(Experiment):
         fields = {"geometric": "decay", "arithmetic": "condition"}
         names = ["problem", "clients", "components"]
         if spectrum in fields:
-            names += ["features", "samples", "split", fields[spectrum]]
+            names += ["features", "samples", "sizes", fields[spectrum]]
         return {name: getattr(settings, name) for name in names}
 
     def _made(self, size: Size, value: Value | None) -> Problem:

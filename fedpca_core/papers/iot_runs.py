@@ -114,7 +114,7 @@ class Runs(Experiment):
 
     def live(self) -> AnomalySettings:
         fields = next(iter(next(iter(self.changed.values())).values()))
-        return replace(self._settings(self.sizes[0], fields, 0), topic="learning")
+        return replace(self._settings(self.sizes[0], fields, 0), view="learning")
 
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
         yield Step(0.0, f"{cell.name}: reading the records")

@@ -102,7 +102,7 @@ def plateau(settings: PersonaliseSettings) -> tuple[str, float] | None:
         expected = figure.variant(settings)
         alike = all(
             getattr(figure.settings, name) == getattr(settings, name)
-            for name in ("measure", "clients")
+            for name in ("error_on", "clients")
         )
         if (
             figure.axis == "round"
@@ -119,7 +119,7 @@ def expected_curve(settings: PersonaliseSettings) -> tuple[PrintedFigure, tuple[
     """A figure along the varied axis that these settings are, and what it is expected to show."""
     for figure in FIGURES.values():
         expected = figure.variant(settings)
-        along = figure.axis == settings.vary and figure.describes(settings, free=figure.axis)
+        along = figure.axis == settings.sweep and figure.describes(settings, free=figure.axis)
         if along and expected is not None:
             return figure, expected
     return None

@@ -61,7 +61,7 @@ class Collaborating(Experiment):
         self.key = f"perpca-{figure.replace('(', '').replace(')', '')}" + "-literal" * literal
         self.title = f"Figure {figure}: {self.figure.title}" + ", read literally" * literal
         self.varied = "heterogeneity" if self.figure.axis == "round" else self.figure.axis
-        self.measure = self.figure.settings.measure
+        self.measure = self.figure.settings.error_on
 
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
         return [

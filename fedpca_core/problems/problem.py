@@ -27,7 +27,7 @@ from fedpca_core.streams import Streams
 
 #: How records are prepared so that an epsilon can cover them.
 REMEDY = (
-    "Name the columns that are used, which then count as public (“Features” on a page, "
+    "Name the columns that are used, which then count as public (“Columns” on a page, "
     "public_schema=True in a script)."
 )
 

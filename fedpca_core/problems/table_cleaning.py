@@ -191,7 +191,7 @@ def public_table(
     chosen = [name for name in dict.fromkeys(columns) if name != client_column]
     require(
         bool(columns),
-        f"Under an ε {NAMED}; choose them under “Features” (columns).",
+        f"Under an ε {NAMED}; choose them under “Columns”.",
     )
     require(
         2 <= len(chosen) <= MAX_FEATURES,

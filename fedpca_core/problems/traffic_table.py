@@ -244,7 +244,7 @@ def _named_features(
     _check_named(table, columns, name)
     require(
         len(columns) >= 2,
-        f"Under an ε {NAMED}; choose those of {name} under “Features”.",
+        f"Under an ε {NAMED}; choose those of {name} under “Columns”.",
     )
     return tuple(columns), np.column_stack([cell_numbers(table[column]) for column in columns])
 

@@ -31,7 +31,7 @@ PROBLEM_FIELDS = (
     "samples",
     "records_per_client",
     "resolution",
-    "split",
+    "sizes",
     "decay",
     "condition",
     "heterogeneity",
@@ -108,7 +108,7 @@ def _built(settings: ConvergeSettings, data: OwnData | None) -> Problem:
     c = settings
     if c.problem == "table":
         problem = own_problem(
-            c, data, heterogeneity=None if c.client_column else c.heterogeneity, split=c.split
+            c, data, heterogeneity=None if c.client_column else c.heterogeneity, split=c.sizes
         )
     elif c.problem in IMAGES:
         limit = c.clients * c.records_per_client
@@ -118,14 +118,14 @@ def _built(settings: ConvergeSettings, data: OwnData | None) -> Problem:
             clients=c.clients,
             heterogeneity=c.heterogeneity,
             seed=c.seed,
-            split=c.split,
+            split=c.sizes,
             resolution=c.resolution or LIVE_RESOLUTION[c.problem],
         )
     else:
         geometric = c.problem == "decay_geometric"
         problem = decay_spectrum(
             features=c.features,
-            samples=samples_per_client(c.split, c.clients, c.clients * c.samples, seed=c.seed),
+            samples=samples_per_client(c.sizes, c.clients, c.clients * c.samples, seed=c.seed),
             decay=c.decay if geometric else None,
             condition=None if geometric else c.condition,
             heterogeneity=c.heterogeneity,

@@ -53,7 +53,7 @@ class ConvergeSettings(Settings):
     )
     records_per_client: float = shared("records_per_client")
     resolution: int = scale(0, "Pixels a side", (0, 4, 5, 6, 8, 10, 14, 16, 28, 32), key="pixels")
-    split: str = choice(
+    sizes: str = choice(
         "even", "Client sizes", {"even": "Even", "uneven": "Uneven", "dirichlet": "Dirichlet"}
     )
     decay: float = scale(
@@ -68,7 +68,7 @@ class ConvergeSettings(Settings):
     components: int = shared("components")
     # ---------------------------------------------------------------- run
     methods: tuple[str, ...] = choice(
-        ("ssi", "local_power", "faps", "block_krylov"), "Methods", COMPARED, key="method"
+        ("ssi", "local_power", "faps", "block_krylov"), "Methods", COMPARED
     )
     rounds: int = shared(
         "rounds", grid=(10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000)
@@ -183,7 +183,7 @@ class ConvergeSettings(Settings):
     )
     axis: str = choice(
         "round",
-        "Against",
+        "Horizontal axis",
         {
             "round": "Rounds",
             "bytes": "Bytes",
@@ -217,7 +217,7 @@ class ConvergeSettings(Settings):
             (self.problem not in IMAGES, other, ("records_per_client", "resolution")),
             (not own, other, ("client_column", "columns", "scaling", "missing")),
             (math.isfinite(self.epsilon), EMPTY_IS_ZERO, "missing"),
-            (own and self.client_column, CLIENTS_NAMED, ("clients", "heterogeneity", "split")),
+            (own and self.client_column, CLIENTS_NAMED, ("clients", "heterogeneity", "sizes")),
             (not any(one.heeds_absence for one in methods), NO_METHOD, "absent"),
             (self.participation == 1, EVERYBODY, "absent"),
             (methods and all(at_once), "The chosen methods are done after one round.", "rounds"),

@@ -106,7 +106,7 @@ class World(Settings):
     )
     client: int = number(0, "Attacked client", 0, 299)
     client_column: str = text("", "Client column")
-    columns: tuple[str, ...] = text((), "Features")
+    columns: tuple[str, ...] = text((), "Columns")
     scaling: str = choice(
         "standardise",
         "Scaling",

@@ -50,7 +50,7 @@ def toy() -> Iterator[None]:
 def test_it_is_in_links_and_files():
     chosen = ConvergeSettings(methods=("toy", "ssi"))
     link = parse_qs(chosen.query_string())
-    assert link["method"] == ["Toy", "SSI"]
+    assert link["methods"] == ["Toy", "SSI"]
     assert ConvergeSettings.from_query(link).configuration == chosen
     assert ConvergeSettings.from_file(chosen.to_json()) == chosen
     assert "Toy" in COMPARED.values() and "Toy" in ATTACKABLE.values()
@@ -74,7 +74,7 @@ def test_it_runs_from_the_command_line(tmp_path, capsys):
 
 def test_it_is_on_the_page():
     app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
-    app.query_params["method"] = ["Toy"]
+    app.query_params["methods"] = ["Toy"]
     app.query_params["features"] = "10"
     app.run().switch_page("../pages/converge.py").run()
     assert not app.exception

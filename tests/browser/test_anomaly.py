@@ -88,7 +88,7 @@ def test_the_method_stands_beside_its_baselines_and_the_threshold_moves_it(open_
 def test_nothing_vanishes_or_jumps_while_the_next_picture_is_computed(
     open_page, dashboard, topic, clients, below, key
 ) -> None:
-    page = open_page("/anomaly", {**QUICK, "topic": topic, "participation": 1, "clients": clients})
+    page = open_page("/anomaly", {**QUICK, "view": topic, "participation": 1, "clients": clients})
     look_while_computing(page, below)
     with computing_held(dashboard):
         page.locator(".st-key-components input[type=range]").press("ArrowRight")
@@ -102,7 +102,7 @@ def test_nothing_vanishes_or_jumps_while_the_next_picture_is_computed(
 
 
 def test_one_alarm_is_explained_feature_by_feature(open_page):
-    page = open_page("/anomaly", {**QUICK, "topic": "Alarms"}, width=390, scheme="dark")
+    page = open_page("/anomaly", {**QUICK, "view": "Alarms"}, width=390, scheme="dark")
     assert "As a table" in main_text(page)
     sentence = page.get_by_text(re.compile(r"^Flow \d+ is "))
     before = sentence.inner_text()

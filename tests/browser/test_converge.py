@@ -161,10 +161,10 @@ def test_a_first_view_fetches_neither_data_grid_nor_typesetting_until_asked(new_
 
 
 def test_a_link_spelt_otherwise_keeps_its_settings_in_the_address(open_page):
-    page = open_page("/converge", "method=ssi&method=faps&rounds=50.0&axis=bytes&starts=1")
+    page = open_page("/converge", "methods=ssi&methods=faps&rounds=50.0&axis=bytes&starts=1")
     query = parse_qs(urlparse(page.url).query)
     assert query == {
-        "method": ["SSI", "FAPS"],
+        "methods": ["SSI", "FAPS"],
         "rounds": ["50"],
         "axis": ["Bytes"],
         "starts": ["1"],

@@ -163,13 +163,13 @@ def test_either_side_may_be_off_or_another_method(open_page):
     page = open_page("/", {"versus": "LocalPower", "autoplay": "false", "round": 3})
     expect(page.locator(".fp-image").nth(2)).to_contain_text("Server rebuilds, from LocalPower")
     assert page.locator(".fp-learnt").count() == 2
-    page = open_page("/", {"algorithm": "FAPS", "autoplay": "false"})  # a link of former times
+    page = open_page("/", {"method": "FAPS", "autoplay": "false"})
     expect(page.locator(".fp-image")).to_have_count(2)
     expect(page.locator(".fp-stagebox")).to_be_visible()
 
 
 def test_a_parameter_of_the_link_changes_all_three_pictures(open_page):
-    page = open_page("/", {"clients": "5", "algorithm": "FAPS"}, moves=True)
+    page = open_page("/", {"clients": "5", "method": "FAPS"}, moves=True)
     settled(page)
     expect(page.locator(".fp-client")).to_have_count(5)
     expect(page.locator(SENTENCE)).to_contain_text("not tried: replay of the update")

@@ -39,7 +39,7 @@ def test_varying_samples_redraws_the_sweep_only(open_page):
     page.locator(".st-key-vary").get_by_text("Samples per client").click()
     expect(sentence).not_to_have_text(before)
     drawn(page)
-    expect(page).to_have_url(re.compile(r"vary=Samples\+per\+client"))
+    expect(page).to_have_url(re.compile(r"sweep=Samples\+per\+client"))
     assert page.locator("[data-digest]").first.get_attribute("data-digest") == first
 
 

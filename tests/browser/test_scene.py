@@ -80,7 +80,7 @@ DIALS = {
     ("query", "dials"),
     [
         ({}, ["clients", "participation", "method", "epsilon"]),
-        ({"algorithm": "FAPS"}, ["penalty", "heterogeneity"]),
+        ({"method": "FAPS"}, ["penalty", "heterogeneity"]),
     ],
 )
 def test_every_dial_changes_all_three_pictures(open_page, query, dials):
@@ -328,7 +328,7 @@ def test_in_a_step_every_dial_is_in_the_address(open_page):
     page.locator(".st-key-algorithm input").click()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    page.wait_for_url("**algorithm=LocalPower**")
+    page.wait_for_url("**method=LocalPower**")
     picture, dials = (
         page.locator(name).bounding_box()["y"] for name in (".fp-scene", ".st-key-scene_row")
     )

@@ -38,7 +38,7 @@ def test_a_click_on_a_marker_shows_that_configuration_and_its_link(open_page):
     drawn(page)
     carried = parse_qs(urlparse(page.url).query)
     assert carried["features"] == ["8"]
-    assert carried["method"] == ["One-shot"]
+    assert carried["methods"] == ["One-shot"]
 
 
 def test_a_click_on_the_front_chooses_what_stands_there(open_page):

@@ -115,7 +115,7 @@ def test_cards_and_protection_words():
     [
         ({}, ""),
         ({"seed": 3, "adaptive": True, "rho": 0.5}, "?seed=3&adaptive=true&rho=0.5"),
-        ({"method": ["SSI", "Local Power"]}, "?method=SSI&method=Local+Power"),
+        ({"methods": ["SSI", "Local Power"]}, "?methods=SSI&methods=Local+Power"),
         ({"note": "a&b=c"}, "?note=a%26b%3Dc"),
     ],
 )

@@ -21,7 +21,7 @@ from tests.tables import own_file
 
 QUICK = AnomalySettings(problem="synthetic", clients=20, components=6, rounds=50)
 OWN = AnomalySettings(problem="own", clients=10, components=2, rounds=20)
-TOPICS = tuple(AnomalySettings.parameters()["topic"].choices)
+TOPICS = tuple(AnomalySettings.parameters()["view"].choices)
 
 
 #: Measured by the clock, so no two runs agree.
@@ -197,7 +197,7 @@ def test_a_result_depends_on_the_file_only_where_it_is_asked_for():
 
 @pytest.mark.parametrize("topic", ["detection", "learning", "alarms", "costs", "leaks", "sweeps"])
 def test_a_table_without_labels_runs_every_topic_that_needs_none(topic):
-    settings = replace(OWN, topic=topic, rounds=20)
+    settings = replace(OWN, view=topic, rounds=20)
     data = own_file(labels=False)
     (study,) = studies_of(settings)
     tables = study.tables(outcome(study.run(settings, data)), settings)
@@ -209,7 +209,7 @@ def test_a_table_without_labels_runs_every_topic_that_needs_none(topic):
 
 @pytest.mark.parametrize("topic", ["poisoning", "published"])
 def test_what_needs_labels_says_so(topic):
-    settings = replace(OWN, topic=topic)
+    settings = replace(OWN, view=topic)
     (study,) = studies_of(settings)
     with pytest.raises(InvalidInput, match=r"own\.csv has no column of labels"):
         outcome(study.run(settings, own_file(labels=False)))
@@ -222,7 +222,7 @@ def test_a_file_that_is_missing_is_asked_for():
 
 # ---------------------------------------------------------------------- leaks
 def test_the_server_reads_a_client_of_few_features():
-    settings = replace(OWN, rounds=100, participation=0.5, topic="leaks")
+    settings = replace(OWN, rounds=100, participation=0.5, view="leaks")
     found = outcome(STUDIES["leaks"].run(settings, own_file()))
     assert found.errors[-1] < 0.05
     assert len(found.fitted) == leaks.FITTED_RUNS and found.fitted[-1] < 1e-2

@@ -33,7 +33,7 @@ def drawn(number: int) -> ConvergeSettings:
         samples=one(200, 500, 1000, 5000),
         decay=one(1.03, 1.05, 1.1, 1.2),
         condition=one(10.0, 50.0),
-        split=one("even", "uneven"),
+        sizes=one("even", "uneven"),
         heterogeneity=one(0.0, 0.3, 0.6, 1.0),
         epsilon=one(math.inf, math.inf, 1.0, 3.0, 10.0, 100.0),
         dtype=one("float64", "float32"),

@@ -200,7 +200,7 @@ def test_a_parameter_that_acts_far_from_its_value_alone_is_found_out(name: str) 
 def test_a_parameter_that_does_nothing_is_found_out() -> None:
     base = {"clients": 3, "features": 3, "rounds": 20, "method": "fedavg"}
     with pytest.raises(AssertionError, match="penalty_factor changes nothing"):
-        check_law([Forgetful(**base)], of(AgainstClaims()), ("condition", "heterogeneity"))
+        check_law([Forgetful(**base)], of(AgainstClaims()), ("kappa", "heterogeneity"))
     with pytest.raises(AssertionError, match=r"rounds = 50 acts although: It is said"):
         check_law([Forgetful(**base)], of(AgainstClaims()), ("penalty_factor", "probability"))
 
@@ -262,7 +262,7 @@ def test_scene(method: str) -> None:
     sizes = {"clients": 4, "records_per_client": 6.0, "resolution": 4, "components": 2, "seed": 2}
     base = SceneSettings(**sizes, rounds=10, method=method, client=1)
     bases = [base, replace(base, participation=0.25), replace(base, epsilon=3.0)]
-    not_here = ("split", "adaptive", "inner_rule", "inner_steps", "local_steps", "starts", "dtype")
+    not_here = ("sizes", "adaptive", "inner_rule", "inner_steps", "local_steps", "starts", "dtype")
     others_have = (*not_here, "upload_noise", "mean_share", "attacked", "attack", "colluders")
 
     def seen(settings: SceneSettings) -> object:

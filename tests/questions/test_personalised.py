@@ -134,15 +134,19 @@ def test_the_sweep_interpolates_between_the_extremes() -> None:
 
 
 def test_a_stopped_sweep_keeps_what_it_has() -> None:
-    varied = replace(TINY, vary="samples")
+    varied = replace(TINY, sweep="samples")
     found = outcome(CollaborationSweep().run(varied), lambda step: step.fraction < 0.3)
     assert 0 < found.table["value"].nunique() < len(AXES["samples"])
 
 
 def test_the_sweep_does_not_read_the_page_s_own_value_of_what_varies() -> None:
     study = CollaborationSweep()
-    for vary, values in (("heterogeneity", (0.1, 0.7)), ("samples", (5, 80)), ("clients", (3, 90))):
-        one, other = (replace(TINY, **{"vary": vary, vary: value}) for value in values)
+    for swept, values in (
+        ("heterogeneity", (0.1, 0.7)),
+        ("samples", (5, 80)),
+        ("clients", (3, 90)),
+    ):
+        one, other = (replace(TINY, **{"sweep": swept, swept: value}) for value in values)
         assert study.identity(one) == study.identity(other)
         assert study.identity(one) != study.identity(replace(other, seed=9))
         assert study.identity(one) != study.identity(replace(other, datasets=2))
@@ -151,7 +155,7 @@ def test_the_sweep_does_not_read_the_page_s_own_value_of_what_varies() -> None:
 
 
 def test_what_is_only_shown_starts_no_run_anew() -> None:
-    for change in ({"measure": "training"}, {"vary": "clients"}, {"datasets": 9}):
+    for change in ({"error_on": "training"}, {"sweep": "clients"}, {"datasets": 9}):
         assert PersonalComparison().identity(TINY) == PersonalComparison().identity(
             replace(TINY, **change)
         )
@@ -203,13 +207,13 @@ def test_a_figure_is_recognised_whatever_its_size_and_not_otherwise() -> None:
     for other in ({}, {"clients": 20}, {"rounds": 100, "pace": 1.0}, {"heterogeneity": 0.7}):
         found = papers.expected_curve(replace(figure.settings, **other))
         assert found == (figure, figure.expected["personalized"])
-    for other in ({"samples": 40}, {"reading": "literal"}, {"vary": "clients"}):
+    for other in ({"samples": 40}, {"reading": "literal"}, {"sweep": "clients"}):
         assert papers.expected_curve(replace(figure.settings, **other)) is None
     both = replace(figure.settings, prior="calibrated", gradient="printed")
     assert papers.expected_curve(both) is None
     training = papers.FIGURES["2(a)"].settings
     assert papers.plateau(training) == ("2(a)", 0.456)
-    assert papers.plateau(replace(training, measure="fresh")) == ("2(b)", 1.343)
+    assert papers.plateau(replace(training, error_on="fresh")) == ("2(b)", 1.343)
     for other in ({"heterogeneity": 0.3}, {"clients": 20}, {"samples": 40}):
         assert papers.plateau(replace(training, **other)) is None
 
@@ -287,7 +291,7 @@ def test_every_study_runs_anew_with_another_budget() -> None:
 
 
 def test_the_sweep_has_noise_in_every_run() -> None:
-    varied = replace(TINY, vary="samples")
+    varied = replace(TINY, sweep="samples")
     clear, noisy = (
         outcome(CollaborationSweep().run(one)) for one in (varied, replace(varied, epsilon=1.0))
     )
@@ -384,6 +388,6 @@ def test_a_table_that_does_not_fit_is_a_sentence(changes, message) -> None:
 
 def test_the_clients_that_a_column_names_do_not_vary() -> None:
     with pytest.raises(InvalidInput, match="names the clients, so their number stays"):
-        outcome(CollaborationSweep().run(replace(OWN, vary="clients"), own_file()))
-    found = outcome(CollaborationSweep().run(replace(OWN, vary="samples"), own_file()))
+        outcome(CollaborationSweep().run(replace(OWN, sweep="clients"), own_file()))
+    found = outcome(CollaborationSweep().run(replace(OWN, sweep="samples"), own_file()))
     assert set(found.refusals) == {80, 160, 320}, "the odd client has 50 rows"

@@ -13,7 +13,7 @@ from fedpca_core.questions.anomaly.poisoned import RULES, Poisoned, hidden_type,
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.steps import outcome
 
-SETTINGS = AnomalySettings(problem="synthetic", components=6, topic="poisoning")
+SETTINGS = AnomalySettings(problem="synthetic", components=6, view="poisoning")
 
 
 @pytest.fixture(scope="module")

@@ -52,14 +52,14 @@ def test_claims_follow_the_parameters() -> None:
     rare, often = (replace(SMALL, method="proxskip", probability=p) for p in (0.05, 1.0))
     tuned = claim(replace(rare, probability=0.0)).factor
     assert claim(rare).factor > tuned and tuned == pytest.approx(claim(often).factor)
-    vacuous = replace(SMALL, method="exact", penalty_factor=3.0, condition=100.0)
+    vacuous = replace(SMALL, method="exact", penalty_factor=3.0, kappa=100.0)
     assert claim(vacuous).factor >= 1
     assert measured(vacuous).verdict == "vacuous"
 
 
 def test_theorem_3_is_a_claim_about_any_functions_and_holds_beyond_quadratics() -> None:
     speaking = replace(
-        SMALL, method="steps", problem="logistic", condition=4.0, penalty_factor=0.0, local_steps=8
+        SMALL, method="steps", problem="logistic", kappa=4.0, penalty_factor=0.0, local_steps=8
     )
     found = measured(speaking)
     assert found.claim.proved and found.claim.factor < 0.7
@@ -97,7 +97,7 @@ def test_too_long_steps_diverge_and_the_bound_says_so_beforehand() -> None:
 
 
 def test_the_sweeps_contain_the_exact_norms_and_the_window() -> None:
-    settings = replace(SMALL, condition=100.0)
+    settings = replace(SMALL, kappa=100.0)
     found = outcome(PenaltyAndSteps().run(settings))
     for norms in found.penalty_norms.values():
         assert (norms <= found.claimed * (1 + 1e-9)).all()
@@ -120,7 +120,7 @@ def test_the_sweeps_contain_the_exact_norms_and_the_window() -> None:
 
 def test_the_statements_are_recomputed_for_another_family() -> None:
     study = Statements()
-    assert study.identity(SMALL) == study.identity(replace(SMALL, condition=100.0, seed=5))
+    assert study.identity(SMALL) == study.identity(replace(SMALL, kappa=100.0, seed=5))
     assert study.identity(SMALL) != study.identity(replace(SMALL, family_seed=1))
     assert AgainstClaims().identity(SMALL) == AgainstClaims().identity(
         replace(SMALL, family_seed=1)
@@ -162,7 +162,7 @@ def test_a_column_of_ones_own_table_is_regressed_on_the_others() -> None:
         moments.append(records.T @ records / len(rows))
         answers.append(records.T @ answer / len(rows))
     low, high = np.linalg.eigvalsh(moments).min(), np.linalg.eigvalsh(moments).max()
-    ridge = (high - OWN.condition * low) / (OWN.condition - 1)
+    ridge = (high - OWN.kappa * low) / (OWN.kappa - 1)
     wanted = np.linalg.solve(np.mean(moments, 0) + ridge * np.eye(4), np.mean(answers, 0))
     np.testing.assert_allclose(problem.solution, wanted, rtol=1e-9)
     found = outcome(AgainstClaims().run(OWN, data))

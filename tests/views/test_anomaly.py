@@ -42,11 +42,11 @@ def marked(panel) -> set[str]:
 
 
 def test_every_topic_has_its_view():
-    topics = AnomalySettings.parameters()["topic"].choices
+    topics = AnomalySettings.parameters()["view"].choices
     assert {*figures.TOPICS} == {*figures.READING} == {*topics}
     for topic in topics:
-        (study,) = studies_of(replace(SETTINGS, topic=topic))
-        assert study.opened_by == ("topic", topic)
+        (study,) = studies_of(replace(SETTINGS, view=topic))
+        assert study.opened_by == ("view", topic)
 
 
 def test_centralised_pca_is_marked(findings):

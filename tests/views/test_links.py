@@ -123,14 +123,14 @@ def test_a_logistic_problem_works_too() -> None:
 
 # ------------------------------------------------------------------ What stands out?
 def test_the_printed_rules_drift_and_the_corrected_do_not() -> None:
-    link = {**TRAFFIC, "rounds": 300, "participation": 1, "clients": 20, "topic": "Learning"}
+    link = {**TRAFFIC, "rounds": 300, "participation": 1, "clients": 20, "view": "Learning"}
     app = opened("anomaly", **link)
     assert distance_of(app, "FedPG, corrected") < 1e-6
     assert distance_of(app, PRINTED) > 0.1
 
 
 def test_poisoning_shows_all_rules() -> None:
-    link = {**TRAFFIC, "rounds": 100, "clients": 40, "topic": "Poisoning"}
+    link = {**TRAFFIC, "rounds": 100, "clients": 40, "view": "Poisoning"}
     text = said(opened("anomaly", **link))
     assert "1 of 40 clients lies from round 101 to 180" in text
     rates = re.search(r"still (\d\.\d+) with the plain mean; (\d\.\d+) \(reset", text)
@@ -140,7 +140,7 @@ def test_poisoning_shows_all_rules() -> None:
 
 
 def test_the_server_reads_more_with_every_round() -> None:
-    text = said(opened("anomaly", **TRAFFIC, rounds=200, topic="Leaks"))
+    text = said(opened("anomaly", **TRAFFIC, rounds=200, view="Leaks"))
     outside = re.search(r"the part outside the model to ([\d.]+)%", text)
     assert outside and float(outside[1]) < 10
     assert "Fitting the whole covariance is shown for up to 12 features" in text
@@ -234,7 +234,7 @@ def test_what_a_dial_asks_for_begins_before_the_widgets_are_drawn(monkeypatch):
     assert len(asked) == 1, "what was asked for already is asked for by the page alone"
     # Where no other widget hangs on it only the picture runs: nothing is drawn before it.
     turned = (("clients", 4, 1), ("heterogeneity", 0.5, 1), ("epsilon", 1.0, 2))
-    for key, value, times in (*turned, ("epsilon", 2.0, 1), ("algorithm", "local_power", 2)):
+    for key, value, times in (*turned, ("epsilon", 2.0, 1), ("method", "local_power", 2)):
         at_rest(app)  # the tree of such a run has nothing but the picture
         asked.clear()
         boxes = [*app.slider, *app.select_slider, *app.selectbox, *app.segmented_control]

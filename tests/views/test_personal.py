@@ -67,7 +67,7 @@ def test_the_verdict_follows_the_gain_over_the_better_extreme(compared, gain, be
 
 def test_every_chart_of_errors_is_marked_and_in_the_methods_colours(compared, swept) -> None:
     fresh = figures.curves(compared, SMALL)
-    training = figures.curves(compared, replace(SMALL, measure="training"))
+    training = figures.curves(compared, replace(SMALL, error_on="training"))
     along = figures.along(swept, SMALL)
     for panel in (fresh, training, along, figures.gains(compared)):
         assert panel.simulation_only
@@ -108,7 +108,7 @@ def test_the_sweep_has_bands_and_a_mark_at_the_page_s_setting(swept) -> None:
     one = figures.along(swept, replace(SMALL, datasets=1))
     assert one.curves[0].lower is None
     assert "50 of the 200 clients" in figures.size(replace(SMALL, clients=200))
-    assert "50 of" not in figures.size(replace(SMALL, clients=200, vary="clients"))
+    assert "50 of" not in figures.size(replace(SMALL, clients=200, sweep="clients"))
     partial = replace(swept, table=swept.table[swept.table["value"] < 0.2])
     assert "Still running" in figures.where_they_cross(partial)
 

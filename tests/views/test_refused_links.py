@@ -93,7 +93,7 @@ def test_more_rounds_than_a_page_draws_are_refused_too(asked: list[Any]) -> None
 
 
 def test_an_end_that_depends_on_another_dial_is_one_too(asked: list[Any]) -> None:
-    app = opened("anomaly", problem="synthetic", topic="leaks", clients="20", client="50")
+    app = opened("anomaly", problem="synthetic", view="leaks", clients="20", client="50")
     assert not asked
     assert "Attacked client of 50 is too much for this page, which goes up to 19" in said(app)
     app.button(key="link_fits_anomaly").click().run()

@@ -39,7 +39,7 @@ def test_every_method_is_drawn_with_what_needs_private_data_marked(method) -> No
 
 
 def test_the_badge_doubts_only_what_is_proved_for_quadratics() -> None:
-    logistic = replace(SMALL, problem="logistic", condition=4.0, penalty_factor=0.0, local_steps=8)
+    logistic = replace(SMALL, problem="logistic", kappa=4.0, penalty_factor=0.0, local_steps=8)
     text, colour = theory.badge(measured(replace(logistic, method="steps")))
     assert (text, colour) == ("Theorem 3: holds", "green")
     text, _ = theory.badge(measured(replace(logistic, method="nine")))
@@ -77,7 +77,7 @@ def test_the_table_of_work() -> None:
 
 
 def test_the_sweeps_and_where_theorem_1_is_silent() -> None:
-    settings = replace(SMALL, condition=100.0)
+    settings = replace(SMALL, kappa=100.0)
     found = outcome(PenaltyAndSteps().run(settings))
     assert "it says nothing" in theory.where_it_speaks(found)
     penalty = theory.against_penalty(found, settings)

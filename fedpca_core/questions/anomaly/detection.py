@@ -117,7 +117,7 @@ class Detection(Topic[Findings]):
 
     key: ClassVar[str] = "detection"
     title: ClassVar[str] = "Detection"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "detection")
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "detection")
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Findings]:
         yield Step(0.0, "Reading the records")
@@ -222,7 +222,7 @@ class Alarms(Topic[Alarmed]):
 
     key: ClassVar[str] = "alarms"
     title: ClassVar[str] = "Alarms"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "alarms")
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "alarms")
     runs: ClassVar[int] = 2
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Alarmed]:
@@ -346,7 +346,7 @@ class Costs(Topic[Spent]):
 
     key: ClassVar[str] = "detection-costs"
     title: ClassVar[str] = "Costs"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "costs")
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "costs")
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Spent]:
         yield Step(0.0, "Reading the records")
@@ -432,7 +432,7 @@ class PublishedTable(Topic[BesidePublished]):
 
     key: ClassVar[str] = "published"
     title: ClassVar[str] = "Table I beside ours"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "published")
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "published")
     reads: ClassVar[frozenset[str]] = TASK | LEARNING
     runs: ClassVar[int] = len(_ROWS)
 

@@ -838,16 +838,16 @@ def whose_records(result: Any, settings: AnomalySettings) -> Parts:
         yield Fold(
             f"What each client holds{first}", [Chart("holdings", [holdings(result.facts.held)])]
         )
-        carded = settings.topic not in ("published", "sweeps")
+        carded = settings.view not in ("published", "sweeps")
         promised = getattr(result.facts, "promised", None) if carded else None
         yield Caption(data_note(result.facts.note, promised))
     if math.isinf(settings.epsilon):
         return
-    if settings.topic == "published":
+    if settings.view == "published":
         yield Note(
             "The paper prints its table without noise, so these runs have none either and no ε."
         )
-    elif settings.topic == "sweeps":
+    elif settings.view == "sweeps":
         yield Caption(
             f"Every point is a run with noise at the source at ε = {short(settings.epsilon)}; "
             "looking at several of them spends it as many times. The topic “Detection” states the "

@@ -70,7 +70,7 @@ class Leaks(Topic[Leaked]):
 
     key: ClassVar[str] = "leaks"
     title: ClassVar[str] = "Leaks"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "leaks")
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "leaks")
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"client"}
     runs: ClassVar[int] = 4
     recorded: ClassVar[bool] = True

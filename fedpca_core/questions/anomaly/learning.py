@@ -46,7 +46,7 @@ class Learning(Topic[Learnt]):
 
     key: ClassVar[str] = "learning"
     title: ClassVar[str] = "Learning"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "learning")
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "learning")
     runs: ClassVar[int] = 2
     recorded: ClassVar[bool] = True
 
@@ -116,7 +116,7 @@ class Sweeps(Sweep[AnomalySettings]):
 
     key: ClassVar[str] = "detection-sweep"
     title: ClassVar[str] = "Sweep"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "sweeps")
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "sweeps")
     settings: ClassVar[type[AnomalySettings]] = AnomalySettings
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"sweep", "seeds"}
     seconds: ClassVar[float] = 300.0

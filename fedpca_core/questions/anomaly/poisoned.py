@@ -80,7 +80,7 @@ class AttackTypes(Topic[tuple[str, ...]]):
 
     key: ClassVar[str] = "attack-types"
     title: ClassVar[str] = "Types of attack"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "poisoning")
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "poisoning")
     reads: ClassVar[frozenset[str]] = TASK
     runs: ClassVar[int] = 0
 
@@ -97,7 +97,7 @@ class Poisoned(Topic[Courses]):
 
     key: ClassVar[str] = "poisoned"
     title: ClassVar[str] = "Poisoning"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("topic", "poisoning")
+    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "poisoning")
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"hidden", "malicious"}
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Courses]:

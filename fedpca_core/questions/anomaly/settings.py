@@ -68,7 +68,7 @@ class AnomalySettings(Settings):
         "penalty_factor", 4.0, grid=(0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
     )
     local_steps: int = shared("local_steps", 10, high=50)
-    step_factor: float = number(1.0, "Step", 0.05, 1.0, 0.05, key="step")
+    step_factor: float = number(1.0, "Step", 0.05, 1.0, 0.05)
     projection: str = choice(
         "stiefel", "Tangent projection", {"stiefel": "Corrected", "printed": "As printed"}
     )
@@ -115,7 +115,7 @@ class AnomalySettings(Settings):
     )
 
     # ---------------------------------------------------------------- what is shown
-    topic: str = choice(
+    view: str = choice(
         "detection",
         "Show",
         {

@@ -19,7 +19,7 @@ from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.study import Study
 
 #: Small enough that the whole covariance can be fitted while one waits.
-_TRAFFIC: dict[str, Any] = {"components": 4, "clients": 20, "rounds": 100, "topic": "leaks"}
+_TRAFFIC: dict[str, Any] = {"components": 4, "clients": 20, "rounds": 100, "view": "leaks"}
 _PERSONAL = PersonaliseSettings(features=12, components=3, samples=10, exposure=True)
 
 

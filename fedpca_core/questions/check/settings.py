@@ -18,7 +18,7 @@ class CheckSettings(Settings):
     kind: ClassVar[str] = "check"
     family: ClassVar[str] = "check"
 
-    method: str = choice("ssi", "Method", CANDIDATES, key="deployed")
+    method: str = choice("ssi", "Method", CANDIDATES)
     clients: int = shared("clients")
     samples: int = shared("samples", 500)
     features: int = shared("features", 20, high=100_000)

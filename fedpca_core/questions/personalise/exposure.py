@@ -104,7 +104,7 @@ class Exposure(Study[PersonaliseSettings, Exposed]):
     most: ClassVar[Cost] = Cost(megabytes=150, seconds=120)
     reads: ClassVar[frozenset[str] | None] = frozenset(
         set(PersonaliseSettings.parameters())
-        - {"start_from", "pace", "rounds", "measure", "vary", "datasets", "exposure"}
+        - {"start_from", "pace", "rounds", "error_on", "sweep", "datasets", "exposure"}
     )
     seconds: ClassVar[float] = 240.0
 

@@ -56,7 +56,7 @@ def comparison(outcome: Collaboration, settings: PersonaliseSettings) -> Parts:
     if figure is not None:
         yield Caption(
             f"At the size of Figure {figure[0]} personalised PCA ends at {figure[1]:.3f} on "
-            f"{settings.measure} records (a mean over many data sets)."
+            f"{settings.error_on} records (a mean over many data sets)."
         )
     yield Section("How far apart are they?", distances(outcome))
     yield Chart("personal_angles", angles(outcome))
@@ -111,7 +111,7 @@ def verdict(outcome: Collaboration) -> str:
 
 def error_title(settings: PersonaliseSettings, measure: str = "") -> str:
     """What the axis of errors says."""
-    records = f"{measure or settings.measure} records"
+    records = f"{measure or settings.error_on} records"
     if settings.problem == "table":
         return f"share of {records} that is missed"
     return f"error on {records} / noise floor"
@@ -119,21 +119,21 @@ def error_title(settings: PersonaliseSettings, measure: str = "") -> str:
 
 def curves(outcome: Collaboration, settings: PersonaliseSettings) -> Panel:
     """Mean error of the three methods against rounds, on fresh or on training records."""
-    fresh = settings.measure == "fresh"
+    fresh = settings.error_on == "fresh"
     true = Baseline("the true common subspace", outcome.centre, simulation_only=True)
     return Panel.of(
         "personal-error",
         plot(
             PersonalComparison().tables(outcome, settings)["curves"],
-            *("round", f"{settings.measure}_ratio", "method"),
+            *("round", f"{settings.error_on}_ratio", "method"),
             colours=COLOURS,
             spread=False,
         ),
         y_title=error_title(settings),
         baselines=(true,) if fresh and not outcome.own else (),
-        axes_id=f"personal-error-{settings.measure}",
-        description=f"Mean error on {settings.measure} records of personalised PCA, training alone "
-        "and one shared model, round by round.",
+        axes_id=f"personal-error-{settings.error_on}",
+        description=f"Mean error on {settings.error_on} records of personalised PCA, training "
+        "alone and one shared model, round by round.",
     )
 
 
@@ -246,7 +246,7 @@ def size(settings: PersonaliseSettings) -> str:
     """How the sweep was measured, where that differs from the chart above."""
     sets = "one data set" if settings.datasets == 1 else f"{settings.datasets} data sets"
     text = f"Medians over {sets}; baselines at their limits, personalised PCA when it has settled."
-    if settings.vary != "clients" and settings.clients > MOST_CLIENTS:
+    if settings.sweep != "clients" and settings.clients > MOST_CLIENTS:
         text += f" With {MOST_CLIENTS} of the {settings.clients} clients, to answer soon."
     if not math.isinf(settings.epsilon):
         text += f" Every run has noise at the source, ε = {short(settings.epsilon)}. {UNCHANGED}"

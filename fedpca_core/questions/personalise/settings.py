@@ -72,10 +72,10 @@ class PersonaliseSettings(Settings):
     delta: float = shared("delta")
     clip_norm: float = shared("clip_norm", 6.0)
     # ---------------------------------------------------------------- view
-    measure: str = choice(
+    error_on: str = choice(
         "fresh", "Error on", {"fresh": "Fresh records", "training": "Training records"}, view=True
     )
-    vary: str = choice(
+    sweep: str = choice(
         "heterogeneity",
         "Vary",
         {"heterogeneity": "Heterogeneity", "samples": "Samples per client", "clients": "Clients"},

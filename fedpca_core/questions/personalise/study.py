@@ -260,7 +260,7 @@ class CollaborationSweep(Sweep[PersonaliseSettings]):
     title: ClassVar[str] = "Between alone and shared"
     settings: ClassVar[type[PersonaliseSettings]] = PersonaliseSettings
     reads: ClassVar[frozenset[str] | None] = frozenset(
-        set(PersonaliseSettings.parameters()) - {"start_from", "measure", "exposure"}
+        set(PersonaliseSettings.parameters()) - {"start_from", "error_on", "exposure"}
     )
     seconds: ClassVar[float] = 180.0
 
@@ -271,10 +271,10 @@ class CollaborationSweep(Sweep[PersonaliseSettings]):
         return sum(all_, Cost())
 
     def parameter(self, settings: PersonaliseSettings) -> str:
-        return settings.vary
+        return settings.sweep
 
     def values(self, settings: PersonaliseSettings) -> Sequence[Value]:
-        return AXES[settings.vary]
+        return AXES[settings.sweep]
 
     def seeds(self, settings: PersonaliseSettings) -> Sequence[int]:
         return [(settings.seed + index) % 100_000 for index in range(settings.datasets)]
@@ -291,7 +291,8 @@ class CollaborationSweep(Sweep[PersonaliseSettings]):
         self, settings: PersonaliseSettings, seed: int, data: OwnData | None
     ) -> Part[Measured]:
         require(
-            (settings.vary, settings.problem) != ("clients", "table") or not settings.client_column,
+            (settings.sweep, settings.problem) != ("clients", "table")
+            or not settings.client_column,
             "A column of your table names the clients, so their number stays; vary heterogeneity "
             "or samples, or let a rule split the rows.",
         )

@@ -258,7 +258,7 @@ def against_penalty(found: Factors, settings: TheorySettings) -> Panel:
         "theory-penalty",
         curves,
         baselines=(SILENT,),
-        axes_id=f"theory-penalty-{settings.condition}",
+        axes_id=f"theory-penalty-{settings.kappa}",
     )
 
 
@@ -282,7 +282,7 @@ def against_steps(found: Factors, settings: TheorySettings) -> Panel:
         "theory-steps",
         (*curves, _vertical("√κ", found.root, 0.0, 1.2)),
         baselines=(SILENT,),
-        axes_id=f"theory-steps-{settings.condition}",
+        axes_id=f"theory-steps-{settings.kappa}",
     )
 
 

@@ -60,11 +60,10 @@ class TheorySettings(Settings):
     missing: str = shared("missing")
     target: str = text("", "Column to predict")
     method: str = choice("exact", "Method", ITERATIONS)
-    condition: float = scale(
+    kappa: float = scale(
         10.0,
         "Condition number κ = L/λ",
         (1.5, 2.0, 4.0, 10.0, 20.0, 30.0, 50.0, 100.0, 300.0, 1000.0),
-        key="kappa",
     )
     heterogeneity: float = shared("heterogeneity", 1.0)
     clients: int = shared("clients", high=20)
@@ -122,7 +121,7 @@ class TheorySettings(Settings):
     @property
     def high(self) -> float:
         """L."""
-        return LOW * self.condition
+        return LOW * self.kappa
 
     @property
     def penalty(self) -> float:

@@ -292,7 +292,7 @@ class PenaltyAndSteps(Study[TheorySettings, Factors]):
     settings: ClassVar[type[TheorySettings]] = TheorySettings
     most: ClassVar[Cost] = Cost(megabytes=100, seconds=4)
     reads: ClassVar[frozenset[str] | None] = frozenset(
-        {"problem", "condition", "heterogeneity", "clients", "features", "seed", "target"}
+        {"problem", "kappa", "heterogeneity", "clients", "features", "seed", "target"}
         | set(TABLE_FIELDS)
     )
 
@@ -301,7 +301,7 @@ class PenaltyAndSteps(Study[TheorySettings, Factors]):
         low, high = LOW, settings.high
         penalties = np.concatenate([[0.0], np.logspace(-2, 4, 61)])
         steps = np.unique(
-            np.round(np.logspace(0, np.log10(max(100.0, 4 * settings.condition)), 45)).astype(int)
+            np.round(np.logspace(0, np.log10(max(100.0, 4 * settings.kappa)), 45)).astype(int)
         )
         exact = [bounds.uzawa_exact(low, high, low * float(r)) for r in penalties]
         local = [bounds.scaffnew(high, int(n)) for n in steps]
@@ -343,7 +343,7 @@ class PenaltyAndSteps(Study[TheorySettings, Factors]):
             },
             step_norms=step_norms,
             step_rates=step_rates,
-            root=float(np.sqrt(settings.condition)),
+            root=float(np.sqrt(settings.kappa)),
         )
 
     def tables(self, result: Factors, settings: TheorySettings) -> dict[str, pd.DataFrame]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fedpca_core.settings import Settings, choice, number, switch
+from fedpca_core.settings import Settings, choice, number
 from fedpca_core.study.pca_settings import narrowed
 from fedpca_core.study.world import shared
 
@@ -29,6 +29,6 @@ class OpenedSettings(Settings):
             "0.01": "Two decimals",
         },
     )
-    unmask: bool = switch(False, "Replay FAPS")
+    unmask: bool = narrowed("unmask", False, view=False)
     stated_trace: float = number(0.0, "Trace of the matrix", 0.0, 1e12, 0.1, key="trace")
     budget: int = narrowed("budget", 500)
