@@ -11,12 +11,14 @@ from fedpca_core.papers.sources import SOURCES, software_bibtex
 def section() -> None:
     """The papers with their links, and BibTeX entries to copy."""
     layout.section("The papers")
-    st.markdown("\n".join(f"- {_said(one)}" for one in SOURCES.values()))
     shown = "docs/coverage.md" if guides() is None else "[docs/coverage.md](docs/coverage/)"
     st.markdown(f"Every item of them, and the page or command that shows it: {shown}.")
-    fold = st.expander("Cite them, and this software", key="cite", on_change="rerun")
+    fold = st.expander(
+        "Authors and links; cite them, and this software", key="cite", on_change="rerun"
+    )
     if fold.open:
         with fold:
+            st.markdown("\n".join(f"- {_said(one)}" for one in SOURCES.values()))
             entries = [*(one.bibtex for one in SOURCES.values()), software_bibtex()]
             st.code("\n".join(entries), language="bibtex")
 
