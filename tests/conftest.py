@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +33,8 @@ with suppress(ModuleNotFoundError):
         hypothesis.settings.load_profile("fresh")
 
 ROOT = Path(__file__).resolve().parent.parent
+#: Files of few tests that wait for processes of their own: servers, kernels, builds.
+LONG = ("test_plain_host.py", "test_notebooks.py", "test_package.py", "test_workers.py")
 
 # A test sees what a bare clone has, whatever lies on this machine: FEDPCA_DATA is unset, and the
 # user's folder is an empty one, for the servers under test too. Only one that is marked
@@ -121,9 +124,19 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests last: the quick ones answer first, and Playwright keeps an event loop open."""
+    """Browser tests last: the quick ones answer first, and Playwright keeps an event loop open.
+
+    Before them the files of which one test takes longer than most others whole, then the large
+    ones: whichever comes last keeps one process of pytest-xdist alone.
+    """
     for item in items:
         asks = item.get_closest_marker("data") is not None
         if "data_folder" in getattr(item, "fixturenames", ()) and not asks:
             raise pytest.UsageError(f"{item.nodeid} reads real data without the marker “data”.")
-    items.sort(key=lambda item: "browser" in item.path.relative_to(ROOT).parts)
+    size = Counter(item.path for item in items)
+
+    def order(item: pytest.Item) -> tuple[bool, bool, int]:
+        browser = "browser" in item.path.relative_to(ROOT).parts
+        return browser, item.path.name not in LONG, 0 if browser else -size[item.path]
+
+    items.sort(key=order)

@@ -20,6 +20,11 @@ from fedpca_core.remembered import forget_everything
 from fedpca_core.study.here import instead, missing, require_here
 
 ROOT = Path(__file__).resolve().parents[2]
+#: Other methods, more rounds and more repetitions run by the same lines.
+SMALL: dict[str, dict[str, str | list[str]]] = {
+    "which": {"candidates": ["FAPS", "Block Krylov", "FedPower"], "seeds": "1", "rounds": "10"},
+    "personalise": {"datasets": "1", "rounds": "50"},
+}
 pytestmark = pytest.mark.usefixtures("two_seeds")
 
 
@@ -74,8 +79,8 @@ def test_no_page_asks_for_anything(name, asked, monkeypatch):
     monkeypatch.setattr(jobs.Job, "wait", lambda job, seconds: job._done.wait(60))
     monkeypatch.setattr(st, "page_link", lambda *where, **words: None)  # the page runs alone
     app = AppTest.from_file(str(ROOT / "pages" / f"{name}.py"), default_timeout=60)
-    if name == "which":  # its other methods run by the same lines
-        app.query_params["candidates"] = ["FAPS", "Block Krylov", "FedPower"]
+    for key, value in SMALL.get(name, {}).items():
+        app.query_params[key] = value
     app.run()
     assert not app.exception
     assert asked == []
