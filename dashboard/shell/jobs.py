@@ -550,8 +550,9 @@ def show(
         # What stays for good keeps the contrast of its texts.
         look = "opacity: 0.45" if running else "filter: grayscale(1)"
         rules = [f".st-key-{name}_picture {{ {look}; }}"] if dimmed else []
-        # The Stop button is outside of what has run again.
-        rules += [f".st-key-{name}_busy {{ display: none; }}"] if busy and not running else []
+        # Progress and Stop button stand outside of what has run again, and on a busy machine a
+        # browser keeps them after they are gone.
+        rules += [] if running else [f".st-key-{name}_busy {{ display: none; }}"]
         with st.container(gap=None):
             with st.container(key=f"{name}_status"):
                 if not running:

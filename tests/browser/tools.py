@@ -67,7 +67,8 @@ LINE = """(() => {
 })()"""
 
 # Nothing is computed or loaded, and every chart stands: ours say so, Streamlit's have their SVG.
-_DRAWN = """() => !document.querySelector('[data-testid=stProgress], [data-testid=stSkeleton]')
+_DRAWN = """() => ['stProgress', 'stSkeleton'].every((name) =>
+    [...document.querySelectorAll(`[data-testid=${name}]`)].every((at) => !at.checkVisibility()))
   && [...document.querySelectorAll('.stBidiComponent')].every((place) =>
     place.querySelector('.fp-replay, .fp-upload'))
   && [...document.querySelectorAll('[data-testid^=stBidiComponent]')].every((place) =>

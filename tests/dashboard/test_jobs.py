@@ -219,6 +219,22 @@ def test_a_closed_tab_ends_what_only_it_shows(monkeypatch) -> None:
             job.stop()
 
 
+def test_progress_that_a_browser_keeps_is_not_seen_once_nothing_runs() -> None:
+    """On a busy machine it misses that the progress is gone, also where this run never drew any."""
+
+    def page() -> None:
+        import streamlit as st
+
+        from dashboard.shell import jobs
+
+        jobs.show("quick", lambda job: "whole", st.write, name="quick")
+
+    app = AppTest.from_function(page).run()
+    assert [one.value for one in app.markdown] == ["whole"]
+    rules = [one.proto.body for one in app.get("html")]
+    assert any(".st-key-quick_busy { display: none; }" in rule for rule in rules)
+
+
 def test_a_want_of_memory_is_told_to_who_met_it_and_tried_again_for_the_next() -> None:
     registry, tries = jobs.Registry(), []
 
