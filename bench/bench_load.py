@@ -4,7 +4,7 @@
 seconds and times the next new picture; ``--giant`` adds one visitor with the largest job that the
 limits allow; ``--churn`` opens a session, waits for its picture and closes it, again and again;
 ``--replicas`` starts several servers, and every visitor keeps to one, as behind a sticky proxy. The
-last line is the verdict, which is also the exit status.
+last line is the verdict, also the exit status, with what was lost, p95 and the server's limits.
 The visitors are no browsers: nothing is drawn, so the figures are the server's share of a wait.
 They speak Streamlit's protocol as its browser part does, and share this machine's cores with it.
 """
@@ -23,6 +23,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
+
+from bench.visitor import Visitor
 
 #: A picture that has not come by then counts as lost.
 LOST_SECONDS = 60.0
@@ -50,6 +52,7 @@ class Waits:
     #: list of (servers' seconds, workers' seconds): What the status says; a worker that was ended
     #: takes its seconds with it.
     cpu: list[tuple[float, float]] = field(default_factory=list)
+    limits: str = "no server answered"
 
     def note(self, waits: list[float], seconds: float | None) -> None:
         """One wait, or a picture that never came."""
@@ -143,8 +146,6 @@ async def _visit(
     page: str = "converge",
 ) -> None:
     """Open a page and turn its dial of heterogeneity until the time is over."""
-    from bench.visitor import Visitor
-
     loop = asyncio.get_running_loop()
     end = loop.time() + chosen.seconds
     await asyncio.sleep(random_.uniform(0, chosen.interval))
@@ -159,8 +160,6 @@ async def _visit(
 
 
 async def _giant(chosen: argparse.Namespace, address: str) -> None:
-    from bench.visitor import Visitor
-
     async with Visitor(address, "attack", GIANT):
         await asyncio.sleep(chosen.seconds)
 
@@ -169,7 +168,6 @@ async def _churn(
     chosen: argparse.Namespace, addresses: list[str], waits: Waits, random_: random.Random
 ) -> None:
     """Sessions that come, look and go, evenly over the time."""
-    from bench.visitor import Visitor
 
     async def once(number: int) -> None:
         await asyncio.sleep(number * chosen.seconds / chosen.churn)
@@ -186,6 +184,7 @@ async def _watch(addresses: list[str], waits: Waits) -> None:
     while True:
         told = [await asyncio.to_thread(_status, address) for address in addresses]
         elapsed = asyncio.get_running_loop().time() - began
+        waits.limits = f"{len(told)} servers with {told[0]['limits']}"
         servers = sum(each["memory_mb"] for each in told)
         workers = sum(sum(each["workers_mb"]) for each in told)
         waits.memory.append((elapsed, servers, workers))
@@ -207,8 +206,7 @@ def _report(chosen: argparse.Namespace, waits: Waits) -> bool:
     what = f"{chosen.churn} sessions" if chosen.churn else f"{chosen.visitors} visitors"
     print(f"{what}, {chosen.seconds:g} s, a dial every {chosen.interval:g} s, seed {chosen.seed}")
     print(f"  opening  {_line(waits.opening)}")
-    print(f"  repaint  {_line(waits.repaint)}")
-    print(f"  lost {waits.lost}, errors {len(waits.errors)} {sorted(set(waits.errors))[:3]}")
+    print(f"  errors   {len(waits.errors)} {sorted(set(waits.errors))[:3]}")
     quarter = max(1, len(waits.memory) // 4)
     for name, at in (("servers", 1), ("workers", 2)):
         values = [entry[at] for entry in waits.memory]
@@ -227,7 +225,8 @@ def _report(chosen: argparse.Namespace, waits: Waits) -> bool:
         f"{workers / max(turns, 1):.0f} of the workers for each picture"
     )
     missed = _missed(chosen, waits)
-    print(f"verdict: {'does not hold: ' + '; '.join(missed) if missed else 'holds'}")
+    said = f"does not hold: {'; '.join(missed)}" if missed else "holds"
+    print(f"verdict: {said}; {waits.lost} lost, repaint {_line(waits.repaint)}, {waits.limits}")
     return not missed
 
 

@@ -152,7 +152,7 @@ def state() -> dict[str, Any]:
             round(_cpu_seconds(pid), 2) for pid in (pool.processes() if pool else ())
         ],
         "memory_peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-        "limits": vars(limits.LIMITS) | {"upload_mb": limits.UPLOAD_MB},
+        "limits": vars(limits.LIMITS) | {"upload_mb": limits.UPLOAD_MB, "workers": limits.WORKERS},
     }
 
 
