@@ -215,7 +215,7 @@ def _panel(axes: Axes, panel: Panel) -> None:
     remark = "  (◇ simulation only)" if marked else ""
     axes.set_title((panel.title or panel.y_title) + remark, loc="left", fontsize=10)
     axes.set_xlabel(panel.x_title)
-    axes.set_ylabel(panel.y_title)
+    axes.set_ylabel(textwrap.fill(panel.y_title, 30))
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

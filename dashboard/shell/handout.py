@@ -159,7 +159,7 @@ def page(made: Sheet) -> str:
         f"<h2>{escape(label)}</h2>{table.to_html(index=False, border=0)}"
         for label, table in made.tables.items()
     )
-    small = "".join(f"<p>{escape(text)}</p>" for text in made.small)
+    small = "".join(f"<p>{_bold(text.replace('`', ''))}</p>" for text in made.small)
     link = f'<p><a href="{escape(made.link)}">{escape(made.link)}</a></p>' if made.link else ""
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(made.question)} · '

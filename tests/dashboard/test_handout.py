@@ -72,7 +72,9 @@ def test_links_code_and_lists_become_plain_text():
     made = handout.Sheet("?")
     handout._put(made, "Of [this](there) `x`:\n- **one**")
     assert made.answer == ["Of this x:\n- **one**"]
+    made.small.append("**Open**: see `check` & ask")
     assert "Of this x:<br><b>one</b>" in handout.page(made)
+    assert "<p><b>Open</b>: see check &amp; ask</p>" in handout.page(made)
 
 
 def test_any_page_says_its_settings():
