@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from fedpca_core.arrays import Array
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.steps import Part, Step
 from fedpca_core.streams import Streams
@@ -22,6 +23,16 @@ def worst(draws: int = DRAWS) -> Callable[[Check], Check]:
         return lambda generator: max(check(generator) for _ in range(draws))
 
     return repeated
+
+
+def frame(generator: np.random.Generator, rows: int, columns: int) -> Array:
+    """A random orthonormal frame."""
+    return np.linalg.qr(generator.standard_normal((rows, columns)))[0]
+
+
+def square(of: Array) -> float:
+    """Sum of squares."""
+    return float((of**2).sum())
 
 
 class Checks(Experiment):

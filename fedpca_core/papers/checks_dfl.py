@@ -14,7 +14,7 @@ from fedpca_core.consensus import bounds
 from fedpca_core.consensus.generators import quadratics, scalar_pair
 from fedpca_core.consensus.methods import InexactUzawa
 from fedpca_core.consensus.operators import spectral_radii
-from fedpca_core.papers.checks import Check, worst
+from fedpca_core.papers.checks import Check, square, worst
 
 #: Condition numbers L/λ with λ = 1, and penalties, over which the largest value is taken.
 CONDITIONS = (4.0, 10.0, 100.0, 1000.0)
@@ -159,11 +159,6 @@ class ConsensusRound:
     def after(self) -> float:
         """The same a round later."""
         return square(self.new_multipliers) + self.step**2 * square(self.new_average)
-
-
-def square(of: Array) -> float:
-    """Sum of squares."""
-    return float((of**2).sum())
 
 
 def averaged(points: Array) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.papers.checks import Check, worst
+from fedpca_core.papers.checks import Check, frame, square, worst
 
 #: Features, components and clients of a draw.
 FEATURES, COMPONENTS, CLIENTS = 8, 2, 3
@@ -20,11 +20,6 @@ def matrices(generator: np.random.Generator) -> Array:
     return np.einsum("cij,ckj->cik", blocks, blocks)
 
 
-def frame(generator: np.random.Generator) -> Array:
-    """A random orthonormal frame."""
-    return np.linalg.qr(generator.standard_normal((FEATURES, COMPONENTS)))[0]
-
-
 def multiplier(matrix: Array, x: Array) -> Array:
     """(8): -P S P⊥ - P⊥ S P."""
     inside = x @ x.T
@@ -35,11 +30,6 @@ def multiplier(matrix: Array, x: Array) -> Array:
 def leading(matrix: Array) -> Array:
     """Its leading eigenvectors."""
     return np.linalg.eigh(matrix)[1][:, -COMPONENTS:]
-
-
-def square(of: Array) -> float:
-    """Sum of squares."""
-    return float((of**2).sum())
 
 
 def distance(x: Array, z: Array) -> float:
@@ -66,7 +56,7 @@ def proposition_3(generator: np.random.Generator) -> float:
     chosen = generator.choice(FEATURES, COMPONENTS, replace=False)
     z = np.linalg.eigh(mats.sum(axis=0))[1][:, chosen]
     at = unmet(mats, z, np.stack([multiplier(m, z) for m in mats]))
-    z = frame(generator)
+    z = frame(generator, FEATURES, COMPONENTS)
     violation = (np.eye(FEATURES) - z @ z.T) @ mats.sum(axis=0) @ z
     elsewhere = float(np.abs(violation).max()) / (CLIENTS + 1)
     return at / elsewhere
@@ -157,7 +147,7 @@ def iterations(generator: np.random.Generator, count: int = 12) -> Iterator[Iter
         4 * (1 + root) / (ENOUGH * sigma * CLIENTS),
     )
     penalty = 1.001 * omega * float(np.trace(mats.sum(axis=0)))
-    z = frame(generator)
+    z = frame(generator, FEATURES, COMPONENTS)
     x = np.stack([_within(generator, z, 1.0 / CLIENTS) for _ in range(CLIENTS)])
     for _ in range(count):
         near = penalty * z @ z.T

@@ -5,17 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from fedpca_core.algorithms.fedpower import FedPower
-from fedpca_core.arrays import Array
 from fedpca_core.linalg.stiefel import orthonormalise
-from fedpca_core.papers.checks import Check, worst
+from fedpca_core.papers.checks import Check, frame, worst
 from fedpca_core.problems import decay_spectrum
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
-
-
-def frame(generator: np.random.Generator, rows: int, columns: int) -> Array:
-    """A random orthonormal frame."""
-    return np.linalg.qr(generator.standard_normal((rows, columns)))[0]
 
 
 def without_noise(generator: np.random.Generator) -> float:

@@ -115,7 +115,8 @@ class Entry:
     counterexample: bool = False
     #: What the paper leaves open, so that no run is the one that it states.
     open: str = ""
-    #: {"", "true", "false"}: What the demonstration proves of it.
+    #: {"", "true", "cases", "false"}: What the demonstration proves of it; "cases": it held in all
+    #: that were tried. What is true of every case is an identity, or ``why`` begins with "Proof:".
     proves: str = ""
     #: What explains the verdict.
     why: str = ""
@@ -159,8 +160,9 @@ class Entry:
             f"{called} is a {self.kind} with a tolerance; only a printed number has one.",
         )
         require(
-            self.proves in ("", "true", "false") and (not self.proves or bool(self.demonstration)),
-            f"{called} proves “{self.proves}”; write true or false, beside a demonstration.",
+            self.proves in ("", "true", "cases", "false")
+            and (not self.proves or bool(self.demonstration)),
+            f"{called} proves “{self.proves}”; write true, cases or false, beside a demonstration.",
         )
         require(
             self.demonstration.count("\n") < 2 and bool(self.demonstration) == bool(self.shows),

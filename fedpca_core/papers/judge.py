@@ -4,10 +4,12 @@
 2. Where a paper excludes itself, or two lines of Python refute a statement, that is the verdict.
 3. Else our figure under what the paper states decides: it *reproduces* the printed one or not.
 4. If not, every reading of the entry's list is looked at, the same list for all methods of a table.
-5. *Differs* is said only where the paper leaves nothing open, every reading was run at the paper's
+5. Of a statement for every case that held in all that were tried, their number is said: no proof.
+6. *Differs* is said only where the paper leaves nothing open, every reading was run at the paper's
    size from at least three seeds, and none agrees. Everything else is *undetermined*.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -39,6 +41,10 @@ WIDEST = 2.0
 #: The sides of an inequality whose ratio stays below this were never near each other: such a run
 #: could not have contradicted the statement, so that it agrees says nothing.
 FAR = 0.01
+#: A limit below this is that of two sides which are equal to rounding.
+IDENTITY = 1e-4
+#: How a demonstration says that all of its cases held.
+CASES = re.compile(r"\b(\d[\d,]*) of \1 cases")
 #: Stored cells of an experiment by size.
 Results = Callable[[str], Mapping[str, Cells]]
 
@@ -100,37 +106,46 @@ def judge(entry: Entry, results: Results, anywhere: bool = False) -> Verdict:
     """
     if entry.out_of_scope:
         return Verdict("out of scope", entry.out_of_scope)
-    tried, untried = _readings(entry, results)
+    read = tried, untried = _readings(entry, results)
+    why = entry.why or entry.decides
     if entry.contradicts:
-        return Verdict("contradicts itself", entry.why or entry.decides, tried, untried)
+        return Verdict("contradicts itself", why, *read)
     if entry.proves == "false":
-        return Verdict("proved false", entry.why or entry.decides, tried, untried)
+        return Verdict("proved false", why, *read)
     counted = [one for one in tried if one.size == "paper" or anywhere or entry.any_size]
     agreeing = next((one for one in counted if one.agrees), None)
-    if agreeing is not None and _far(entry, agreeing):
+    limit = entry.holds.get("at_most", 0.0)
+    if agreeing is not None and abs(limit - 1.0) < FAR and 0.0 < agreeing.high < FAR:
         said = f"The bound is {1 / agreeing.middle:,.0f} times what we saw in the middle seed"
         reason = f"{said}: no run like ours could contradict it. {entry.why}"
-        return Verdict("undetermined", reason.strip(), tried, untried)
+        return Verdict("undetermined", reason.strip(), *read)
     if agreeing is not None:
-        word: Word = "reproduced"
-        if agreeing.reading != STATED:
-            word = "reproduced under a reading"
-        return Verdict(word, entry.why, tried, untried)
-    if entry.proves == "true":
-        return Verdict("reproduced", entry.why or entry.decides, tried, untried)
+        word: Word = "reproduced" if agreeing.reading == STATED else "reproduced under a reading"
+        return Verdict(word, f"{_held(entry, agreeing)} {entry.why}".strip(), *read)
+    if entry.proves in ("true", "cases"):
+        return Verdict("reproduced", f"{_held(entry)} {why}".strip(), *read)
     stated = [one for one in counted if one.reading == STATED]
     if entry.counterexample and stated and not stated[0].wide:
-        return Verdict("proved false", entry.why or entry.decides, tried, untried)
+        return Verdict("proved false", why, *read)
     reasons = _open(entry, tried, counted, untried)
     if reasons:
-        return Verdict("undetermined", " ".join([*reasons, entry.why]).strip(), tried, untried)
-    return Verdict("differs", entry.why or entry.decides, tried, untried)
+        return Verdict("undetermined", " ".join([*reasons, entry.why]).strip(), *read)
+    return Verdict("differs", why, *read)
 
 
-def _far(entry: Entry, found: Tried) -> bool:
-    """Whether an entry holds a ratio to 1, and ours stays far below."""
-    limit = entry.holds.get("at_most", 0.0)
-    return bool(abs(limit - 1.0) < FAR and 0.0 < found.high < FAR)
+def _held(entry: Entry, found: Tried | None = None) -> str:
+    """In how many cases a general statement held; empty where they are no evidence for others.
+
+    Of an identity one random case is enough, and a claim is of its experiment.
+    """
+    shown = CASES.search(entry.shows)
+    if entry.proves == "cases" and shown:
+        return f"It held in {shown[0]}, which is no proof."
+    identity = 0.0 < entry.holds.get("at_most", 1.0) < IDENTITY
+    if found is None or entry.kind != "statement" or identity or entry.holds.get("usually"):
+        return ""
+    cases = "every case that was run" if found.exact else f"{found.seeds} of {found.seeds} seeds"
+    return f"It held in {cases}, which is no proof."
 
 
 def _open(

@@ -36,7 +36,7 @@ from fedpca_core.papers.fedpower_runs import FixedGaps, Noise, Panels
 from fedpca_core.papers.files import PAPERS, paper
 from fedpca_core.papers.iot_readings import DATA, TableReadings
 from fedpca_core.papers.iot_runs import RUNS, Bytes
-from fedpca_core.papers.judge import Results, Verdict, judge, read_as, together
+from fedpca_core.papers.judge import Verdict, judge, read_as, together
 from fedpca_core.papers.measured import Cells
 from fedpca_core.papers.personal_runs import Collaborating
 from fedpca_core.papers.results import shipped
@@ -160,19 +160,17 @@ def _cells(key: str, tables: Tables) -> Mapping[str, Cells]:
     }
 
 
-def _verdict(entry: Entry, results: Results) -> Verdict:
-    known = [EXPERIMENTS[key] for key in keys_of(entry)]
-    anywhere = bool(known) and all("paper" not in one.sizes for one in known)
-    return judge(entry, results, anywhere)
-
-
 def verdicts_of(entries: Sequence[Entry], tables: Tables | None = None) -> Mapping[str, Verdict]:
     """Verdicts by the name of their entry.
 
     Numbers of one row of a table are judged together, wherever the text quotes them again.
     """
     once = cache(lambda key: results(key, tables))
-    found = {entry.name: _verdict(entry, once) for entry in entries}
+    found = {}
+    for entry in entries:
+        known = [EXPERIMENTS[key] for key in keys_of(entry)]
+        anywhere = bool(known) and all("paper" not in one.sizes for one in known)
+        found[entry.name] = judge(entry, once, anywhere)
     rows: dict[tuple[object, ...], dict[str, Verdict]] = {}
     for entry in entries:
         if entry.kind == "number" and entry.readings and not entry.out_of_scope:

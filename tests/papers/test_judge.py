@@ -1,6 +1,7 @@
 """One rule for all verdicts: each of the seven, and what must not be called by its name."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.papers.entries import Entry, Reading
 from fedpca_core.papers.experiment import COLUMNS
 from fedpca_core.papers.files import PAPERS, paper
-from fedpca_core.papers.judge import STATED, WORDS, judge, together
+from fedpca_core.papers.judge import CASES, STATED, WORDS, judge, together
 from fedpca_core.papers.measured import OVER, Cells, interval, measured
 from fedpca_core.papers.registry import ENTRIES, EXPERIMENTS, keys_of, verdicts, verdicts_of
 from fedpca_core.papers.results import shipped
@@ -119,6 +120,25 @@ def test_arguments_go_before_runs():
     assert word(replace(CLAIM, counterexample=True), cells(10.0)) == "undetermined"
 
 
+def test_cases_are_counted_and_prove_nothing():
+    """A statement for every case: its sentence counts the cases, whoever writes the entry."""
+    shown = replace(CLAIM, kind="statement", holds={}, demonstration="print(1)", shows="1")
+    tried = replace(
+        shown, proves="cases", shows="below the claim in 1,000 of 1,000 cases", why="So."
+    )
+    found = judge(tried, lambda key: {})
+    assert found.word == "reproduced"
+    assert found.why == "It held in 1,000 of 1,000 cases, which is no proof. So."
+    bound = replace(CLAIM, kind="statement", holds={"at_most": 1.000001})
+    assert "held in 3 of 3 seeds, which is no proof" in judge(bound, results(cells(1, 1, 1))).why
+    # Both sides of an identity, a claim of an experiment, what is usual: nothing is added.
+    near = results(cells(1e-15, 1e-16, 0.0))
+    assert judge(replace(bound, holds={"at_most": 1e-9}), near).why == ""
+    assert judge(CLAIM, results(cells(10, 10, 10))).why == ""
+    usual = replace(bound, holds={"at_most": 1.5, "usually": True})
+    assert judge(usual, results(cells(1, 1, 1))).why == ""
+
+
 def test_numbers_of_a_row_come_from_one_reading():
     """Four numbers, each given by some reading: only those of the best one count."""
     entry = replace(
@@ -205,6 +225,24 @@ def test_claims_at_a_smaller_size_are_left_open():
         if one.word in ("reproduced", "reproduced under a reading", "differs") and one.shown:
             sized = any("paper" in EXPERIMENTS[key].sizes for key in keys_of(entry))
             assert one.shown.size == "paper" or entry.any_size or not sized, name
+
+
+#: What tells that a demonstration compares instead of showing two sides that are equal.
+COMPARED = re.compile(r"[<>]|\b(?:max|min|argmax|argmin)\(|eigvalsh|matrix_rank")
+
+
+def test_what_is_shown_of_some_cases_is_proved_or_counted():
+    """Comparing settles a general statement only beside a proof; else its cases are counted."""
+    found, counted = verdicts(), 0
+    for name, entry in ENTRIES.items():
+        if entry.proves == "true" and entry.kind == "statement":
+            compares = COMPARED.search(entry.demonstration)
+            assert not compares or entry.why.startswith("Proof: "), name
+        assert entry.proves != "cases" or CASES.search(entry.shows), name
+        if found[name].word.startswith("reproduced") and "which is no proof" in found[name].why:
+            counted += 1
+            assert entry.kind == "statement", name
+    assert counted > 20
 
 
 MUTANTS = [

@@ -45,7 +45,7 @@ MARKS = dict(zip(WORDS, "✓✓✗?⇄✗–", strict=True))
 #: What the verdicts mean, in the order in which they are offered.
 MEANS = {
     "reproduced": "Under what the paper states ours agrees, or two lines of Python show it. Of a "
-    "theorem: no case of ours violates it, which is no proof.",
+    "theorem without a proof here: how many cases held is said, which is no proof.",
     "reproduced under a reading": "The paper leaves a setting open, or the stated one does not "
     "give it; under the reading that is named ours agrees. Numbers of one row of a table are "
     "judged by one reading.",

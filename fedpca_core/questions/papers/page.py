@@ -11,7 +11,7 @@ import pandas as pd
 
 from fedpca_core.papers.checks import Checks
 from fedpca_core.papers.entries import Entry
-from fedpca_core.papers.judge import WORDS, Verdict
+from fedpca_core.papers.judge import WORDS, Tried, Verdict
 from fedpca_core.papers.registry import (
     ENTRIES,
     EXPERIMENTS,
@@ -142,11 +142,8 @@ class Judged:
 
 
 def _figure(found: Verdict) -> dict[str, Any]:
-    one = found.shown
-    names = ("reading", "middle", "low", "high", "seeds", "size")
-    if one is None:
-        return dict(zip(names, ("", math.nan, math.nan, math.nan, 0, ""), strict=True))
-    return {name: getattr(one, name) for name in names}
+    one = found.shown or Tried("", math.nan, math.nan, math.nan, 0, "", agrees=False)
+    return {key: getattr(one, key) for key in ("reading", "middle", "low", "high", "seeds", "size")}
 
 
 def _factor(entry: Entry, found: Verdict) -> float:
