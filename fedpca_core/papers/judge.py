@@ -134,10 +134,7 @@ def judge(entry: Entry, results: Results, anywhere: bool = False) -> Verdict:
 
 
 def _held(entry: Entry, found: Tried | None = None) -> str:
-    """In how many cases a general statement held; empty where they are no evidence for others.
-
-    Of an identity one random case is enough, and a claim is of its experiment.
-    """
+    """In how many cases a statement held; empty of an identity, which one random case shows."""
     shown = CASES.search(entry.shows)
     if entry.proves == "cases" and shown:
         return f"It held in {shown[0]}, which is no proof."
