@@ -41,6 +41,8 @@ from fedpca_core.study.said import caption
 ROUNDING = 1e-16
 #: Records in a row where three pictures stand side by side.
 WIDE = 8
+#: What the letters of the first two methods stand for.
+SPELT = {"ssi": "subspace iteration", "faps": "projection splitting"}
 #: Parameters as a legend names them.
 SHORT = {
     "clients": "clients ",
@@ -100,9 +102,9 @@ def opening(
     off = min((one.sines[-1] for one in sides), default=0.0)
     if scene is None or scene.facts.guarantee is None or degrees(off) <= FAIR:
         words.markdown(
-            f"{settings.clients} clients, say hospitals, learn how their {objects} vary (PCA). "
-            "Each sends small matrices. A curious server tries to rebuild "
-            f"{who(settings, scene.facts if scene else None)}'s {objects}."
+            f"{settings.clients} clients, say hospitals, do PCA together. Only matrices leave: "
+            f"{_ways(settings)}. A curious server attacks "
+            f"{who(settings, scene.facts if scene else None)}."
         )
         return
     cost = (
@@ -118,6 +120,24 @@ def opening(
         )
         button.button("Show that", key="offer", on_click=_take, args=(controls, more))
     words.markdown(cost)
+
+
+def _ways(settings: SceneSettings) -> str:
+    """How the methods on show send, in words, with their names spelt out where they are known."""
+    told = []
+    for key in settings.compared:
+        how = "masked" if replayable(key) else "plain"
+        if settings.secure_aggregation or settings.epsilon < float("inf"):
+            how = "summed" if settings.secure_aggregation else "noisy"
+        title = METHODS[key].title
+        told.append(f"{how} in {title}" + (f" ({SPELT[key]})" if key in SPELT else ""))
+    return ", ".join(told)
+
+
+def _content(settings: SceneSettings) -> str:
+    """What a message that nothing protects is."""
+    products = METHODS[settings.method].algorithm.uploads.name == "PRODUCTS"
+    return "covariance × basis" if products else "plain matrix"
 
 
 def _take(controls: Controls[SceneSettings], offer: SceneSettings) -> None:
@@ -259,15 +279,17 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
     return Side(
         title=METHODS[settings.method].title,
         colour=settings.method,
-        kind={"": "Sent: plain matrix", "mask": "Sent: masked matrix"}.get(protection, name),
+        kind={"": f"Sent: {_content(settings)}", "mask": "Sent: masked matrix"}.get(
+            protection, name
+        ),
         size=shape,
         help=meaning,
-        learns="Learnt so far",
+        learns="All clients learn",
         protection=protection,
         message=_frames(scene.message, len(scene.message[0])),
         components=_frames(scene.answer.components, 2),
         places=to_uint8(scene.answer.places, -1.0, 1.0),
-        off=[f"{degrees(sine):.0f}° from truth" for sine in scene.sines],
+        off=[f"{degrees(sine):.0f}° from true PCA" for sine in scene.sines],
         stamp=f"{scene.records} of {scene.records}",
         note="stored" if scene.earlier else "exact",
         attack=_price_of_attack(scene),
@@ -474,8 +496,9 @@ def in_a_line(scene: Scene, settings: SceneSettings, k: int) -> str:
         return f"Has received nothing of {who(settings, scene.facts)}."
     if matrix.figure is not None:
         return f"Has {matrix.figure} of {_whose(scene, settings)}; {objects}: {in_short(records)}."
-    tried = f"{records.status}: {records.basis}" if records.seconds else in_short(records)
-    return f"Plain reading: none of the {objects}. {tried.capitalize()}."
+    waits = records.status is Status.NOT_TRIED and records.seconds
+    tried = "harder attack not tried" if waits else in_short(records)
+    return f"Plain reading: no {objects}. {tried.capitalize()}."
 
 
 def _frames(pictures: Array, columns: int | None = None) -> NDArray[np.uint8]:

@@ -46,12 +46,19 @@ def test_the_duel_opens_slowly_and_stops_when_the_server_has_every_record(open_p
     expect(replay).to_have_attribute("data-playing", "false")
     captions = page.locator("[data-testid=replay-caption]")
     expect(captions.nth(1)).to_have_text("Has all 30 digits, exactly, since message 3.")
-    expect(captions.nth(2)).to_contain_text("Not tried: replay of the update")
+    expect(captions.nth(2)).to_contain_text("Harder attack not tried")
     expect(page.locator(".fp-stamp.fp-exact")).to_have_count(1)
     expect(page.locator(".fp-stamp").nth(0)).to_contain_text("30 of 30")
     expect(page.locator(".fp-stamp").nth(1)).to_contain_text("0 of 30")
     expect(page.locator(".fp-invitation")).to_have_text("Now look right: FAPS masks its messages")
     assert page.locator(".fp-client").count() == 8
+    # What a fresh reader asked: whose records, what SSI and FAPS are, degrees of what.
+    expect(page.locator(".fp-client.fp-attacked span")).to_be_visible()
+    opening = page.locator(".st-key-opening_line")
+    for words in ("SSI (subspace iteration)", "FAPS (projection splitting)", "PCA"):
+        expect(opening).to_contain_text(words)
+    expect(page.locator(".fp-learnt-0")).to_contain_text("All clients learn")
+    expect(page.locator(".fp-off-by").first).to_have_text("71° from true PCA")
     for part in ("h1", ".fp-strip", ".fp-gallery", ".fp-learnt-1", ".fp-grid", ".fp-transport"):
         box = page.locator(part).first.bounding_box()
         assert box["y"] >= 0 and box["y"] + box["height"] <= page.viewport_size["height"], part

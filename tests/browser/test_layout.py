@@ -38,6 +38,20 @@ def test_enlarged_twice_the_picture_is_on_the_first_screen(open_page):
     assert page.evaluate(FREE)
 
 
+@pytest.mark.parametrize("query", [{}, {"step": "7"}], ids=["free", "story"])
+@pytest.mark.parametrize(("width", "height"), [(1024, 768), (720, 450), (390, 844)])
+def test_nothing_stands_on_the_title(open_page, query, width, height):
+    page = open_page("/", STILL | query, width=width, height=height)
+    title = page.locator("h1 >> nth=0")
+    inside = """(title) => { const range = document.createRange(); range.selectNodeContents(title);
+      return Math.max(...[...range.getClientRects()].map(({ right }) => right)); }"""
+    ways = page.locator(".st-key-front_ways").bounding_box()
+    low = title.bounding_box()["y"] >= ways["y"] + ways["height"] - 1
+    assert low or title.evaluate(inside) <= ways["x"]
+    # Without their words the buttons are called by them.
+    page.get_by_role("button", name="Share").wait_for()
+
+
 def test_the_sheet_of_a_phone_leaves_the_play_bar_free(open_page):
     page = open_page("/", STILL, width=390)
     sheet = ".st-key-scene_sheet"

@@ -111,7 +111,7 @@ def test_what_is_sent_is_on_show():
     assert np.abs(duel.message[1] - duel.other.message[1]).max() > 0.1
     said = [drawn.in_a_line(one, DUEL, 5) for one in (duel, duel.other)]
     assert said[0] == "Has all 12 digits, exactly, since message 2."
-    assert "none of the digits. Not tried: replay of the update" in said[1]
+    assert "no digits. Harder attack not tried" in said[1]
 
 
 def test_the_attack_s_error_falls_with_plain_products_and_not_with_masked_ones():
