@@ -6,6 +6,7 @@ import tomllib
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dashboard.shell import palette
@@ -63,6 +64,41 @@ def test_formal_and_heuristic_colours_belong_to_them_alone(scheme):
         mine = palette.colour(role, scheme)
         others = [palette.colour(name, scheme) for name in all_styles() if name != role]
         assert mine not in others
+
+
+#: Linear red, green and blue as they are seen without one kind of cone (Machado et al. 2009).
+SEEN = {
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+}
+XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def lab(colour: str, sight: str) -> np.ndarray:
+    """Lightness and the two opponent axes (CIE 1976) of #rrggbb as somebody sees it."""
+    parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(np.array(SEEN[sight]) @ linear, 0.0, 1.0)
+    x, y, z = np.cbrt(XYZ @ seen / [0.9505, 1.0, 1.089])
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("sight", SEEN)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_what_colour_alone_tells_apart_is_told_apart_without_one_kind_of_cone(scheme, sight):
+    """On the first screen a dash tells answer from attack, so that colour tells SSI from FAPS."""
+    pairs = [("ssi", "faps"), *combinations(("formal", "heuristic", "simulation"), 2)]
+    for one, other in pairs:
+        seen = [lab(palette.colour(name, scheme), sight) for name in (one, other)]
+        assert np.linalg.norm(seen[0] - seen[1]) >= 15, f"{one} and {other}"
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
