@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, own_table, presets, script, share
 from dashboard.shell.controls import Controls, packed
-from dashboard.shell.data import own_data, problem_controls
+from dashboard.shell.data import faps_controls, own_data, problem_controls
 from dashboard.shell.parts import drawing, lay_out
 from dashboard.views import attack
 from fedpca_core.questions.attack.figures import covariance
@@ -75,7 +75,7 @@ with st.sidebar:
     st.header("Run", anchor=False)
     controls.draw("rounds", "starts", "participation", "absent", "seed")
     with st.expander("Parameters of FAPS"):
-        controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps")
+        faps_controls(controls)
     with st.expander("Differential privacy", expanded=True):
         guarantee.noise_controls(controls)
     with st.expander("Defences", expanded=True):

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, own_table, presets, script, share
 from dashboard.shell.controls import Controls, packed
-from dashboard.shell.data import own_data, problem_controls
+from dashboard.shell.data import faps_controls, own_data, problem_controls
 from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.converge import figures
@@ -34,8 +34,8 @@ with st.sidebar:
     st.header("Run", anchor=False)
     controls.draw("rounds", "starts", "participation", "absent", "seed")
     with st.expander("Parameters of the methods"):
-        controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps", "local_steps")
-        controls.parameter("rho_factor")
+        faps_controls(controls)
+        controls.draw("local_steps", "rho_factor")
     with st.expander("Differential privacy", expanded=True):
         guarantee.noise_controls(controls)
     with st.expander("On the wire"):

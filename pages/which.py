@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
-from dashboard.shell.data import own_data, problem_controls
+from dashboard.shell.data import faps_controls, own_data, problem_controls
 from dashboard.shell.parts import drawing, lay_out
 from dashboard.views import frontier
 from fedpca_core.questions.catalogue import studies_of
@@ -104,8 +104,8 @@ with st.sidebar:
     controls.parameter("candidates")
     controls.draw("rounds", "accuracy", "measure", "participation", "seeds", "seed", "searches")
     with st.expander("Parameters of the methods"):
-        controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps", "local_steps")
-        controls.parameter("rho_factor")
+        faps_controls(controls)
+        controls.draw("local_steps", "rho_factor")
     with st.expander("Differential privacy"):
         guarantee.noise_controls(controls)
         if "clip_norm" not in controls.values:  # paths over ε clip too

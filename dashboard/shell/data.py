@@ -8,7 +8,7 @@ import streamlit as st
 from dashboard.shell import own_table
 from dashboard.shell.controls import Controls, itself
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.pca_settings import IMAGES, ConvergeSettings
+from fedpca_core.study.pca_settings import CONSTANTS, IMAGES, ConvergeSettings
 
 C = TypeVar("C", bound=ConvergeSettings)
 
@@ -31,6 +31,13 @@ def problem_controls(controls: Controls[C], elsewhere: Collection[str] = ()) -> 
             controls.draw(*(name for name in names if name not in elsewhere))
             controls.draw("sizes", "heterogeneity")
         controls.parameter("components")
+
+
+def faps_controls(controls: Controls[C]) -> None:
+    """Draw the parameters of FAPS, the constants of an inner rule only where it is chosen."""
+    controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps")
+    with st.container():
+        controls.draw(*(name for name in CONSTANTS if name not in controls.idle))
 
 
 def own_data(settings: ConvergeSettings) -> OwnData | None:

@@ -5,10 +5,18 @@ files. Pages, links, files, colours and the command line read the registry and n
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from fedpca_core.protocol.algorithm import Algorithm
+
+
+def by_name(algorithm: type[Algorithm], **fixed: Any) -> Callable[[Any], Algorithm]:
+    """`Method.make` where parameters are called as in the settings, as far as these have them."""
+    names = [each.name for each in fields(algorithm) if each.name not in fixed]  # type: ignore[arg-type]
+    return lambda settings: algorithm(
+        **{name: getattr(settings, name) for name in names if hasattr(settings, name)}, **fixed
+    )
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithms.method import Look, Method
+from fedpca_core.algorithms.method import Look, Method, by_name
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require, require_positive
 from fedpca_core.linalg.stiefel import polar, random_frame
@@ -145,11 +145,7 @@ METHODS = (
         key="variable_splitting",
         title="Variable splitting",
         algorithm=VariableSplitting,
-        make=lambda settings: VariableSplitting(
-            settings.components,
-            penalty_factor=settings.penalty_factor,
-            inner_steps=settings.inner_steps,
-        ),
+        make=by_name(VariableSplitting),
         look=Look("#6d3fc0", "#b89bff", "dashdot", "triangle-up"),
         refusal=_REFUSAL,
     ),
@@ -157,12 +153,7 @@ METHODS = (
         key="variable_splitting_free",
         title="Variable splitting (free)",
         algorithm=VariableSplitting,
-        make=lambda settings: VariableSplitting(
-            settings.components,
-            penalty_factor=settings.penalty_factor,
-            inner_steps=settings.inner_steps,
-            constraint="free",
-        ),
+        make=by_name(VariableSplitting, constraint="free"),
         look=Look("#8f6fd0", "#d5c4ff", "longdash", "triangle-up"),
         refusal=_REFUSAL,
     ),

@@ -41,7 +41,7 @@ COMPARED: Mapping[str, Callable[[int], Algorithm]] = {
     "LocalPower": LocalPower,
     "LocalPower (decay)": lambda p: LocalPower(p, schedule="decay"),
     "FAPS, as printed": lambda p: FAPS(p, inner_rule="change"),
-    "FAPS, conditions": lambda p: FAPS(p, inner_rule="conditions"),
+    "FAPS, conditions": lambda p: FAPS(p, inner_rule="conditions", inner_residual=1.0),
 }
 #: What a configuration says of its size.
 _WORDS: Mapping[str, str] = {

@@ -25,9 +25,12 @@ FINER = ("mnist", "fashion_mnist", "cifar10", "olivetti")
 #: Problems with a pooled subspace that is known exactly.
 POOLED = {key: PROBLEMS[key] for key in ("decay_geometric", "decay_arithmetic", *IMAGES, "table")}
 
+#: Constants of single inner rules of FAPS.
+CONSTANTS = ("inner_tolerance", "inner_decrease", "inner_curvature", "inner_residual")
 #: Parameters that single methods have; the others are of the problem, the run or the wire.
 OF_METHODS = (
     *("penalty_factor", "rho_factor", "adaptive", "inner_rule", "inner_steps", "local_steps"),
+    *CONSTANTS,
     *("private_start", "private_penalty", "random_inner_steps"),
 )
 NO_METHOD = "None of the chosen methods makes use of it as they are set here."
@@ -77,7 +80,10 @@ class ConvergeSettings(Settings):
     seed: int = shared("seed")
     penalty_factor: float = shared(
         "penalty_factor",
-        grid=(0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0),
+        grid=(
+            *(0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0),
+            *(10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8),
+        ),
     )
     rho_factor: float = scale(
         4.0,
@@ -98,6 +104,18 @@ class ConvergeSettings(Settings):
         key="inner",
     )
     inner_steps: int = number(5, "Inner steps", 1, 20)
+    inner_tolerance: float = scale(
+        1e-2, "Inner tolerance εₓ", (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3), key="tolerance"
+    )
+    inner_decrease: float = scale(
+        0.25, "Decrease c₁", (0.01, 0.05, 0.1, 0.25, 0.4, 0.5), key="decrease"
+    )
+    inner_curvature: float = scale(
+        2.0, "Curvature c₁′", (0.25, 0.5, 1.0, 2.0, 5.0, 10.0), key="curvature"
+    )
+    inner_residual: float = scale(
+        0.5, "Residual δ, relative", (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0), key="residual"
+    )
     local_steps: int = shared("local_steps", low=1, high=16)
     participation: float = shared("participation", low=0.1, step=0.05)
     absent: str = choice(

@@ -95,7 +95,7 @@ class World(Settings):
         travels=True,
     )
     rounds: int = number(75, "Rounds", 1, 3000)
-    penalty_factor: float = number(0.15, "Penalty factor", 0.0, 1000.0, 0.01, key="penalty")
+    penalty_factor: float = number(0.15, "Penalty factor", 0.0, 1e8, 0.01, key="penalty")
     local_steps: int = number(8, "Local steps", 1, 100)
     secure_aggregation: bool = switch(False, "Secure aggregation", key="secure", travels=True)
     upload_noise: float = scale(

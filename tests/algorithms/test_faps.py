@@ -221,7 +221,7 @@ def test_conditions_hold_when_the_rule_stops_early() -> None:
     algorithm = fp.FAPS(COMPONENTS, inner_rule="conditions", inner_limit=200)
     trace = fp.simulate(problem, algorithm, rounds=30)
     assert trace.frames is not None
-    factor = faps_rules.residual_factor(2.0, problem.client_data.weights)
+    factor = 0.5 * faps_rules.residual_bound(2.0, problem.client_data.weights)
     path = trace.state("penalty")
     for round_ in range(2, 31):
         received = trace.estimates[round_ - 1]
@@ -231,6 +231,26 @@ def test_conditions_hold_when_the_rule_stops_early() -> None:
             first = np.linalg.norm(image @ before - before @ (before.T @ image @ before))
             last = np.linalg.norm(image @ after - after @ (after.T @ image @ after))
             assert last <= factor * first * (1 + 1e-6) + 1e-14
+
+
+@pytest.mark.parametrize(
+    ("loose", "strict"),
+    [
+        ({"inner_tolerance": 0.1}, {"inner_tolerance": 1e-4}),
+        ({"inner_residual": 1.0}, {"inner_residual": 0.01}),
+        ({"inner_decrease": 0.25}, {"inner_decrease": 2.0}),
+        ({"inner_decrease": 2.0, "inner_curvature": 20.0}, {"inner_decrease": 2.0}),
+    ],
+)
+def test_a_stricter_constant_asks_more_of_an_inner_solve(loose: dict, strict: dict) -> None:
+    rule = "change" if "inner_tolerance" in loose else "conditions"
+    # At a small penalty, where one iteration does not settle everything.
+    usual = {"inner_rule": rule, "penalty_factor": 0.5}
+    spent = [
+        fp.simulate(mixed(), fp.FAPS(COMPONENTS, **usual, **one), rounds=20).local_products[-1]
+        for one in (loose, strict)
+    ]
+    assert spent[0] < spent[1]
 
 
 def test_the_curvature_of_the_conditions_is_that_of_the_client() -> None:
@@ -361,7 +381,9 @@ def test_a_client_whose_data_are_zero_is_harmless() -> None:
         ({"penalty_factor": 0.0}, "penalty factor must be positive, not 0.0"),
         ({"inner_rule": "magic"}, "one of auto, fixed, change, conditions, not 'magic'"),
         ({"inner_steps": 0}, "at least 1 inner step a round, not 0"),
-        ({"inner_tolerance": -1.0}, "must be positive and its penalty spread"),
+        ({"inner_tolerance": -1.0}, "inner tolerance must be positive, not -1.0"),
+        ({"penalty_spread": 0.5}, "penalty spread is at least 1, not 0.5"),
+        ({"inner_decrease": 0.0}, "inner decrease must be positive, not 0.0"),
     ],
 )
 def test_parameters_that_do_not_fit_are_refused(options: dict, text: str) -> None:

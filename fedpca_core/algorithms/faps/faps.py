@@ -11,22 +11,16 @@ answers ``Y_i = (beta_i X_i X_i^T - Lambda_i) Z``; the server orthonormalises th
 Y_i is masked by a heuristic (it is not a product of S_i with Z); no privacy guarantee follows.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
+from fedpca_core.algorithms.faps import rules
 from fedpca_core.algorithms.faps.fast import solve
 from fedpca_core.algorithms.faps.inner import answer, join
-from fedpca_core.algorithms.faps.rules import (
-    INNER_RULES,
-    InnerRule,
-    adapt,
-    inner_rule,
-    residual_factor,
-)
 from fedpca_core.algorithms.faps.state import ClientState
-from fedpca_core.algorithms.method import Look, Method
+from fedpca_core.algorithms.method import Look, Method, by_name
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require, require_positive
 from fedpca_core.linalg.stiefel import orthonormalise, random_frame
@@ -70,7 +64,9 @@ class FAPS(Algorithm):
     inner_steps : int
         J of the fixed rule; 5 reproduces the round counts of the paper.
     inner_tolerance : float
-        Threshold of the rule "change".
+        epsilon_x, threshold of the rule "change".
+    inner_decrease, inner_curvature, inner_residual : float
+        Of the rule "conditions": c_1 and c_1' of the decrease, and delta over its bound.
     inner_limit : int
         No rule but "fixed" makes more inner iterations than this.
     penalty_spread : float
@@ -90,6 +86,9 @@ class FAPS(Algorithm):
     inner_rule: str = "auto"
     inner_steps: int = 5
     inner_tolerance: float = 1e-2
+    inner_decrease: float = 0.25
+    inner_curvature: float = 2.0
+    inner_residual: float = 0.5
     inner_limit: int = 10
     penalty_spread: float = 2.0
     private_start: bool = False
@@ -98,29 +97,29 @@ class FAPS(Algorithm):
 
     @property
     def idle(self) -> tuple[str, ...]:
+        theory = ("inner_decrease", "inner_curvature", "inner_residual", "penalty_spread")
         if self.random_inner_steps:
-            return ("inner_rule", "inner_tolerance", "inner_limit", "penalty_spread")
-        tests = {"change": ("penalty_spread",), "conditions": ("inner_tolerance",)}
-        unused = tests.get(self.inner_rule, ("inner_tolerance", "penalty_spread"))
+            return ("inner_rule", "inner_tolerance", "inner_limit", *theory)
+        tests = {"change": theory, "conditions": ("inner_tolerance",)}
+        unused = tests.get(self.inner_rule, ("inner_tolerance", *theory))
         return (*unused, "inner_limit" if self.inner_rule == "fixed" else "inner_steps")
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
-        require_positive("FAPS's penalty factor", self.penalty_factor, 0.15)
         require(
-            self.inner_rule in INNER_RULES,
-            f"FAPS's inner rule is one of {', '.join(INNER_RULES)}, not {self.inner_rule!r}.",
+            self.inner_rule in rules.INNER_RULES,
+            f"FAPS's inner rule is one of {', '.join(rules.INNER_RULES)}, not {self.inner_rule!r}.",
         )
         require(
             self.inner_steps >= 1 and self.inner_limit >= 1,
             f"FAPS makes at least 1 inner step a round, not {self.inner_steps} "
             f"(limit {self.inner_limit}).",
         )
-        require(
-            self.inner_tolerance > 0 and self.penalty_spread >= 1,
-            f"FAPS's inner tolerance must be positive and its penalty spread at least 1, "
-            f"not {self.inner_tolerance} and {self.penalty_spread}.",
-        )
+        for name in ("penalty_factor", *(f"inner_{constant}" for constant in rules.CONSTANTS)):
+            value, usual = getattr(self, name), getattr(FAPS, name)
+            require_positive(f"FAPS's {name.replace('_', ' ')}", value, usual)
+        spread = self.penalty_spread
+        require(spread >= 1, f"FAPS's penalty spread is at least 1, not {spread}.")
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = random_frame(streams.generator("start"), setting.features, self.components)
@@ -149,22 +148,27 @@ class FAPS(Algorithm):
         product = answer(state, received)
         state.rounds = state.rounds + 1
         if self.adaptive:
-            adapt(state, received)
+            rules.adapt(state, received)
         return {"product": product}, state.arrays()
 
-    def rule(self, data: ClientData, state: ClientState, plan: Plan, streams: Streams) -> InnerRule:
+    def rule(
+        self, data: ClientData, state: ClientState, plan: Plan, streams: Streams
+    ) -> rules.InnerRule:
         """How many inner iterations each participant makes in this round."""
         if self.random_inner_steps:
             # Drawn for all clients and indexed, so participation never shifts the stream.
             generator = streams.generator("private", 2, plan.round)
             drawn = generator.integers(1, self.inner_steps + 1, len(data.samples))
-            rule = InnerRule(drawn[plan.participants])
+            rule = rules.InnerRule(drawn[plan.participants])
         else:
             tolerance = self.inner_tolerance * np.sqrt(self.components)
             if self.inner_rule == "conditions":
-                tolerance = residual_factor(self.penalty_spread, data.weights)
+                tolerance = self.inner_residual * rules.residual_bound(
+                    self.penalty_spread, data.weights
+                )
             name, steps, limit = self.inner_rule, self.inner_steps, self.inner_limit
-            rule = inner_rule(name, state, steps, limit, tolerance)
+            rule = rules.inner_rule(name, state, steps, limit, tolerance)
+            rule = replace(rule, decrease=self.inner_decrease, curvature=self.inner_curvature)
         return rule.without(state.idle(self.private_start))
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
@@ -179,16 +183,7 @@ METHODS = (
         key="faps",
         title="FAPS",
         algorithm=FAPS,
-        make=lambda settings: FAPS(
-            settings.components,
-            penalty_factor=settings.penalty_factor,
-            adaptive=settings.adaptive,
-            inner_rule=settings.inner_rule,
-            inner_steps=settings.inner_steps,
-            private_start=settings.private_start,
-            private_penalty=settings.private_penalty,
-            random_inner_steps=settings.random_inner_steps,
-        ),
+        make=by_name(FAPS),
         look=Look("#0f766e", "#2dd4bf", "solid", "circle"),
         attacks=("linear", "replay"),
         refusal="its multipliers are quadratic in Sᵢ, so the sensitivity of an upload is unknown",

@@ -15,7 +15,8 @@ Rules for the number of iterations J_i of a client in a round:
     subspaces, so that a mere change of basis does not count as movement).
 ``conditions``
     Until the sufficient decrease and the residual reduction that the FAPS convergence theorem asks
-    for hold; h(X) = -tr(X^T H X)/2.
+    for hold; h(X) = -tr(X^T H X)/2. A gradient step of length 1/L, L <= 2 ||S_i|| + beta_i, lowers
+    h by at least |grad|^2 / (2 L); the theorem leaves the constants open, half of that is usual.
 
 The penalty rule compares the gap ``d_i = ||X_i X_i^T - Z Z^T||_F`` to the received Z at every fifth
 of the client's own rounds with that of the check before, and raises beta_i by 10% where the gap
@@ -33,9 +34,7 @@ from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.linalg.stiefel import projector_distance, remove_span, transpose
 
 INNER_RULES = ("auto", "fixed", "change", "conditions")
-#: Sufficient decrease asked for: a gradient step of length 1/L, L <= 2 ||S_i|| + beta_i, lowers h
-#: by at least |grad|^2 / (2 L); the theorem leaves the constants open, half of that is asked here.
-DECREASE, CURVATURE = 0.25, 2.0
+CONSTANTS = ("tolerance", "decrease", "curvature", "residual")
 #: Checks are this many of the client's own rounds apart ...
 CHECK_EVERY = 5
 #: ... and the first that may raise beta is this one. Corrected here: since X_i = Z in round 1, the
@@ -56,6 +55,9 @@ class InnerRule:
     test: str = "none"
     #: Largest movement (for "change") or residual factor delta (for "conditions").
     tolerance: float = 0.0
+    #: c_1 and c_1' of sufficient decrease (for "conditions").
+    decrease: float = 0.25
+    curvature: float = 2.0
     #: Advance the power iteration for a_i.
     follow: bool = False
 
@@ -84,8 +86,8 @@ def stable_budget(state: ClientState, limit: int) -> IntArray:
     return largest_stable_steps(state.outside, smallest, penalty, limit)
 
 
-def residual_factor(spread: float, weights: Array) -> float:
-    """delta of the convergence theorem: sqrt(1 - 1/(2 rho d)) / (2 sqrt(rho d)), from public data.
+def residual_bound(spread: float, weights: Array) -> float:
+    """What delta of the theorem lies below: sqrt(1 - 1/(2 rho d)) / (2 sqrt(rho d)); public.
 
     rho bounds the ratio of penalties in the unscaled objective, where client i counts w_i beta_i.
     """
@@ -106,7 +108,8 @@ def conditions_hold(
     start_residual = np.linalg.norm(remove_span(first[1], first[0]), axis=(1, 2))
     residual = np.linalg.norm(remove_span(now[1], now[0]), axis=(1, 2))
     fallen = 0.5 * ((now[0] * now[1]).sum(axis=(1, 2)) - (first[0] * first[1]).sum(axis=(1, 2)))
-    decreased = (CURVATURE * state.norm + state.penalty) * fallen >= DECREASE * start_residual**2
+    curvature = rule.curvature * state.norm + state.penalty
+    decreased = curvature * fallen >= rule.decrease * start_residual**2
     return decreased & (residual <= rule.tolerance * start_residual)
 
 
