@@ -95,13 +95,13 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
         ("privacy", {"view": view} | (PRINTED if view == "figures" else {}))
         for view in KINDS["privacy"].parameters()["view"].choices
     ),
-    ("personalise", {"vary": "samples", "exposure": True, "epsilon": 50}),
-    ("personalise", {"vary": "clients", "reading": "literal"}),
+    ("personalise", {"sweep": "samples", "exposure": True, "epsilon": 50}),
+    ("personalise", {"sweep": "clients", "reading": "literal"}),
     ("personalise", {"problem": "table", "features": None, "components": 1, "exposure": True}),
     (
         "personalise",
         TABLE
-        | {"clients": None, "components": 1, "vary": "samples", "epsilon": 50}
+        | {"clients": None, "components": 1, "sweep": "samples", "epsilon": 50}
         | {"columns": ("a", "b", "c")},
     ),
     ("trace", {"client": 1, "grid": "1"}),

@@ -70,7 +70,7 @@ def test_every_page_refuses_what_its_run_cannot_be(asked: list[Any], kind: str) 
 
 
 def test_a_choice_that_is_not_there_and_one_that_is(asked: list[Any]) -> None:
-    app = opened("converge", method=["FAPS", "Magic"], problem="Moon")
+    app = opened("converge", methods=["FAPS", "Magic"], problem="Moon")
     assert not asked and "Methods cannot be “Magic”" in said(app)
     fits = app.button(key="link_fits_converge")
     assert fits.label == "Use Methods: FAPS; Problem: Geometric spectrum"
