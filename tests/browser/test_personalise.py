@@ -36,7 +36,7 @@ def test_varying_samples_redraws_the_sweep_only(open_page):
         re.compile(r"one shared model \(global averaging\) cross|all along")
     )
     before = sentence.inner_text()
-    page.locator(".st-key-vary").get_by_text("Samples per client").click()
+    page.locator(".st-key-sweep").get_by_text("Samples per client").click()
     expect(sentence).not_to_have_text(before)
     drawn(page)
     expect(page).to_have_url(re.compile(r"sweep=Samples\+per\+client"))
