@@ -112,11 +112,7 @@ def tabs(current: str, query: Mapping[str, str]) -> str:
 
 
 def _list(
-    kind: str,
-    label: str,
-    entries: Iterable[Place],
-    current: Place,
-    query: Mapping[str, str],
+    kind: str, label: str, entries: Iterable[Place], current: Place, query: Mapping[str, str]
 ) -> str:
     items = "".join(
         f'<li><a href="{address(entry.name)}"'

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Self
 
+from fedpca_core.algorithms.faps import rules
 from fedpca_core.algorithms.registry import ATTACKABLE, COMPARED, METHODS, without_effect
 from fedpca_core.settings import Settings, Value, because, choice, declared, number, scale, switch
 from fedpca_core.study.world import (
@@ -26,7 +27,7 @@ FINER = ("mnist", "fashion_mnist", "cifar10", "olivetti")
 POOLED = {key: PROBLEMS[key] for key in ("decay_geometric", "decay_arithmetic", *IMAGES, "table")}
 
 #: Constants of single inner rules of FAPS.
-CONSTANTS = ("inner_tolerance", "inner_decrease", "inner_curvature", "inner_residual")
+CONSTANTS = tuple(f"inner_{name}" for name in rules.CONSTANTS)
 #: Parameters that single methods have; the others are of the problem, the run or the wire.
 OF_METHODS = (
     *("penalty_factor", "rho_factor", "adaptive", "inner_rule", "inner_steps", "local_steps"),

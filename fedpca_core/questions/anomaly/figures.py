@@ -850,7 +850,7 @@ def whose_records(result: Any, settings: AnomalySettings) -> Parts:
     elif settings.view == "sweeps":
         yield Caption(
             f"Every point is a run with noise at the source at ε = {short(settings.epsilon)}; "
-            "looking at several of them spends it as many times. The topic “Detection” states the "
+            "looking at several of them spends it as many times. “Detection” states the "
             "whole guarantee of one."
         )
     elif result.facts.promised is not None:
