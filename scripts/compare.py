@@ -17,6 +17,7 @@ from pathlib import Path
 import pandas as pd
 from pandas.testing import assert_frame_equal
 
+from fedpca_core.errors import InvalidInput, require
 from fedpca_core.questions.catalogue import PRESETS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,12 +27,18 @@ TIMES = {"seconds", "took"}
 
 
 def tables(tree: Path, preset: str, out: Path) -> dict[str, pd.DataFrame]:
-    """All tables of a preset as the sources in ``tree`` make them."""
+    """All tables of a preset as the sources in ``tree`` make them.
+
+    Raises InvalidInput: they make none.
+    """
     file = out / "settings.json"
     program = [sys.executable, "-m", "fedpca_core"]
-    with file.open("w", encoding="utf-8") as written:
-        subprocess.run([*program, "presets", preset], cwd=tree, stdout=written, check=True)
-    subprocess.run([*program, "run", str(file), "--out", str(out)], cwd=tree, check=True)
+    for words in (["presets", preset], ["run", str(file), "--out", str(out)]):
+        command = [*program, *words]
+        done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+        require(done.returncode == 0, f"{tree} has no such result: {done.stderr.strip()}")
+        if words[0] == "presets":
+            file.write_text(done.stdout, encoding="utf-8")
     found = {one.relative_to(out).as_posix(): pd.read_csv(one) for one in out.rglob("*.csv")}
     return {
         name: table.drop(columns=[one for one in table if TIMES & set(str(one).lower().split("_"))])
@@ -41,8 +48,11 @@ def tables(tree: Path, preset: str, out: Path) -> dict[str, pd.DataFrame]:
 
 def compared(there: Path, preset: str) -> str:
     """What differs in a preset; nothing where all is the same."""
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
-        before, now = tables(there, preset, Path(one)), tables(ROOT, preset, Path(other))
+    try:
+        with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+            before, now = tables(there, preset, Path(one)), tables(ROOT, preset, Path(other))
+    except InvalidInput as neither:
+        return str(neither)
     if before.keys() != now.keys():
         return f"on one side only: {before.keys() ^ now.keys()}"
     try:
