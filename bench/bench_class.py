@@ -85,7 +85,7 @@ async def _held(chosen: Namespace, address: str) -> bool:
     print(f"  a guess is answered   {_line(lesson.guessed)}")
     print(f"  all guesses counted   {counted:.2f} s after the last")
     print(f"  the answer is heard   {_line(heard)} after the button")
-    print(f"  visitors' repaint     {_line(waits.repaint)}, lost {waits.lost}")
+    print(f"  visitors' repaint     {_line(waits.repaint)}, lost {waits.lost}, {waits.errors}")
     missed = [
         f"{what} took {seconds:.2f} s, {SECONDS:g} s are allowed"
         for what, seconds in (

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from bench.visitor import Visitor
+from bench.visitor import Visitor, said_where_it_fails
 
 #: A picture that has not come by then counts as lost.
 LOST_SECONDS = 60.0
@@ -131,7 +131,7 @@ async def _load(chosen: argparse.Namespace, addresses: list[str], told: list[str
             for number in range(chosen.visitors)
         ]
         if chosen.giant:
-            visits.append(_giant(chosen, addresses[0]))
+            visits.append(_giant(chosen, addresses[0], waits))
         await asyncio.gather(*visits)
     watch.cancel()
     return waits
@@ -149,19 +149,20 @@ async def _visit(
     loop = asyncio.get_running_loop()
     end = loop.time() + chosen.seconds
     await asyncio.sleep(random_.uniform(0, chosen.interval))
-    async with Visitor(address, page, f"seed={world}") as visitor:
-        waits.note(waits.opening, await visitor.picture(LOST_SECONDS))
-        step = random_.randrange(20)
-        while (now := loop.time()) < end:
-            await visitor.move("heterogeneity", step := step + 1)
-            waits.note(waits.repaint, await visitor.picture(LOST_SECONDS))
-            await asyncio.sleep(max(0.0, now + chosen.interval - loop.time()))
-    waits.errors += visitor.errors
+    with said_where_it_fails(waits.errors):
+        async with Visitor(address, page, f"seed={world}", waits.errors) as visitor:
+            waits.note(waits.opening, await visitor.picture(LOST_SECONDS))
+            step = random_.randrange(20)
+            while (now := loop.time()) < end:
+                moved = await visitor.move("heterogeneity", step := step + 1, LOST_SECONDS)
+                waits.note(waits.repaint, await visitor.picture(LOST_SECONDS) if moved else None)
+                await asyncio.sleep(max(0.0, now + chosen.interval - loop.time()))
 
 
-async def _giant(chosen: argparse.Namespace, address: str) -> None:
-    async with Visitor(address, "attack", GIANT):
-        await asyncio.sleep(chosen.seconds)
+async def _giant(chosen: argparse.Namespace, address: str, waits: Waits) -> None:
+    with said_where_it_fails(waits.errors):
+        async with Visitor(address, "attack", GIANT, waits.errors):
+            await asyncio.sleep(chosen.seconds)
 
 
 async def _churn(
@@ -172,9 +173,10 @@ async def _churn(
     async def once(number: int) -> None:
         await asyncio.sleep(number * chosen.seconds / chosen.churn)
         page = random_.choice(("", "converge", "theory", "attack"))
-        async with Visitor(addresses[number % len(addresses)], page) as visitor:
-            waits.note(waits.opening, await visitor.picture(LOST_SECONDS))
-        waits.errors += visitor.errors
+        address = addresses[number % len(addresses)]
+        with said_where_it_fails(waits.errors):
+            async with Visitor(address, page, errors=waits.errors) as visitor:
+                waits.note(waits.opening, await visitor.picture(LOST_SECONDS))
 
     await asyncio.gather(*(once(number) for number in range(chosen.churn)))
 

@@ -10,6 +10,8 @@ import asyncio
 import hashlib
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.error import HTTPError
 
@@ -17,9 +19,19 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.Common_pb2 import FileUploaderState, FileURLs
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import connect
+from websockets.exceptions import WebSocketException
 
 #: Seconds after which a server that does not answer counts as gone.
 PATIENCE = 120
+
+
+@contextmanager
+def said_where_it_fails(errors: list[str]) -> Iterator[None]:
+    """A visit that broke off is told at the end, and the others go on."""
+    try:
+        yield
+    except (OSError, WebSocketException) as broken:
+        errors.append(f"a visit broke off: {broken!r}")
 
 
 class Visitor:
@@ -31,9 +43,13 @@ class Visitor:
         Of the server, without the scheme.
     page, query : str
         Page name and the part of the link after the question mark.
+    errors : list of str, optional
+        Where it is written down what went wrong; known even where the visit breaks off.
     """
 
-    def __init__(self, address: str, page: str, query: str = "") -> None:
+    def __init__(
+        self, address: str, page: str, query: str = "", errors: list[str] | None = None
+    ) -> None:
         self._url = f"ws://{address}/_stcore/stream"
         self._page, self._query, self._hash = page, query, ""
         self._dials: dict[str, tuple[str, float, float, float]] = {}
@@ -44,7 +60,7 @@ class Visitor:
         self._changed = asyncio.Event()
         self._address, self._session, self._place = address, "", ""
         self._file, self._urls = FileUploaderState(), asyncio.Queue[FileURLs]()
-        self.errors: list[str] = []
+        self.errors = [] if errors is None else errors
         self.bytes = 0
 
     async def __aenter__(self) -> Visitor:
@@ -73,13 +89,24 @@ class Visitor:
             return None
         return time.monotonic() - began
 
-    async def move(self, key: str, step: int) -> None:
-        """Set a slider to one of its positions, counted from its low end and round and round."""
+    async def move(self, key: str, step: int, seconds: float) -> bool:
+        """Set a slider to one of its positions, counted from its low end and round and round.
+
+        A page that is still on its way is waited for; a slider that never came is an error.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                while key not in self._dials:
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            self.errors.append(f"the dial “{key}” of page “{self._page}” did not come")
+            return False
         identity, low, high, width = self._dials[key]
         count = round((high - low) / width) + 1
         self._moved[identity] = low + (step % count) * width
         self._changed.clear()
         await self._run(self._fragments[key])
+        return True
 
     async def upload(self, name: str, content: bytes) -> bool:
         """Choose a file where the page has a place for one; whether it has, and took it."""

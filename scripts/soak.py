@@ -14,50 +14,20 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from urllib.parse import urlencode
 
-from websockets.exceptions import WebSocketException
-
-from bench.visitor import Visitor
+from bench.visitor import Visitor, said_where_it_fails
+from dashboard.shell.guard import resident_mb
 from fedpca_core.questions.catalogue import PAGES
-from tests.browser.tools import ROOT, serve
+from tests.browser.tools import ROOT, serve, started_by
 
 #: Values of links that nobody means well by.
 NASTY = ("", "nan", "-1", "9" * 400, "\x00", "<script>", "∞", "true", "[]", "a" * 3000, "1e400")
 #: Memory may grow so much from the third quarter of the time to the last.
 FLAT = 0.05
-
-
-def children(process: int) -> list[int]:
-    """All processes below one, the nearest first."""
-    found: list[int] = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            parent = folder.joinpath("stat").read_text().rpartition(")")[2].split()[1]
-            if int(parent) == process:
-                found += [int(folder.name), *children(int(folder.name))]
-    return found
-
-
-def megabytes(process: int) -> float:
-    """Memory of a process; 0 where it is gone."""
-    with suppress(OSError):
-        pages = int(Path("/proc", str(process), "statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-    return 0.0
-
-
-@contextmanager
-def said_where_it_fails(errors: list[str]) -> Iterator[None]:
-    """A visit that broke off is told at the end, and the others go on."""
-    try:
-        yield
-    except (OSError, WebSocketException) as broken:
-        errors.append(f"a visit broke off: {broken!r}")
 
 
 async def strangers(address: str, end: float, drawn: random.Random, errors: list[str]) -> None:
@@ -69,9 +39,8 @@ async def strangers(address: str, end: float, drawn: random.Random, errors: list
         query = urlencode({key: drawn.choice(NASTY) for key in drawn.sample(keys, 5)})
         name = "" if page.kind == "scene" else page.kind
         with said_where_it_fails(errors):
-            async with Visitor(address, name, query) as visitor:
+            async with Visitor(address, name, query, errors) as visitor:
                 await visitor.picture(drawn.uniform(1, 10))
-                errors += visitor.errors
 
 
 async def readers(address: str, end: float, drawn: random.Random, errors: list[str]) -> int:
@@ -80,7 +49,7 @@ async def readers(address: str, end: float, drawn: random.Random, errors: list[s
     while loop.time() < end:
         page = drawn.choice(("converge", "privacy", "personalise", "theory"))
         with said_where_it_fails(errors):
-            async with Visitor(address, page, "problem=table") as visitor:
+            async with Visitor(address, page, "problem=table", errors) as visitor:
                 await visitor.picture(5)
                 rows = "\n".join(f"{k},{drawn.gauss(0, 1)},{drawn.gauss(0, 1)}" for k in range(200))
                 content = bytearray(f"site,a,b\n{rows}\n".encode())
@@ -88,7 +57,6 @@ async def readers(address: str, end: float, drawn: random.Random, errors: list[s
                     content[drawn.randrange(len(content))] = drawn.randrange(256)
                 taken += await visitor.upload("own.csv", bytes(content))
                 await visitor.picture(drawn.uniform(1, 10))
-                errors += visitor.errors
     return taken
 
 
@@ -113,7 +81,7 @@ async def killer(server: int, end: float, every: float, drawn: random.Random) ->
     while loop.time() + every < end:
         await asyncio.sleep(every)
         # Of the server's own children one starts workers.
-        if workers := [one for child in children(server) for one in children(child)]:
+        if workers := [one for child in started_by(server) for one in started_by(child)]:
             with suppress(ProcessLookupError):
                 os.kill(drawn.choice(workers), signal.SIGKILL)
                 killed += 1
@@ -124,7 +92,7 @@ async def watch(server: int, end: float) -> list[float]:
     """Memory of the server's own process every ten seconds."""
     loop, found = asyncio.get_running_loop(), list[float]()
     while loop.time() < end:
-        found.append(megabytes(server))
+        found.append(resident_mb(server))
         await asyncio.sleep(10)
     return found
 
@@ -151,7 +119,8 @@ async def soak(address: str, server: int, chosen: argparse.Namespace) -> tuple[b
     quarter = max(1, len(memory) // 4)
     before = sum(memory[-2 * quarter : -quarter] or memory[:1]) / quarter
     after = sum(memory[-quarter:]) / quarter
-    held = " lost 0, errors 0 " in told and not errors and after <= (1 + FLAT) * before
+    lost = "verdict:" not in told or "pictures lost" in told
+    held = not lost and not errors and after <= (1 + FLAT) * before
     report = [
         told.strip(),
         f"{files.result()} files brought, {visits.result()} visits in a browser",

@@ -145,8 +145,8 @@ def state() -> dict[str, Any]:
         "seconds_up": round(time.time() - _STARTED),
         "visitors": len(_OPEN),
         "jobs": jobs.registry().state(),
-        "memory_mb": round(_resident_mb("self")),
-        "workers_mb": [round(_resident_mb(pid)) for pid in (pool.processes() if pool else ())],
+        "memory_mb": round(resident_mb("self")),
+        "workers_mb": [round(resident_mb(pid)) for pid in (pool.processes() if pool else ())],
         "cpu_s": round(time.process_time(), 2),
         "workers_cpu_s": [
             round(_cpu_seconds(pid), 2) for pid in (pool.processes() if pool else ())
@@ -166,7 +166,7 @@ def _cpu_seconds(process: int) -> float:
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-def _resident_mb(process: int | str) -> float:
+def resident_mb(process: int | str) -> float:
     """Memory of a process; 0 where there is none any more."""
     try:
         with open(f"/proc/{process}/statm", encoding="ascii") as statistics:
