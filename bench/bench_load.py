@@ -14,6 +14,7 @@ import asyncio
 import json
 import os
 import random
+import secrets
 import statistics
 import sys
 import time
@@ -97,7 +98,7 @@ def main(arguments: Sequence[str] = ()) -> None:
         from tests.browser.tools import ROOT, serve
 
         workers = os.environ.get("FEDPCA_WORKERS", "2")  # 2: a server that nobody set up
-        os.environ["FEDPCA_STATUS"] = "here"
+        os.environ.setdefault("FEDPCA_STATUS_TOKEN", secrets.token_hex())
         with ExitStack() as servers:
             started = [
                 str(servers.enter_context(serve(ROOT / "app.py", ROOT, workers))).removeprefix(

@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import os
 import random
+import secrets
 import signal
 import subprocess
 import sys
@@ -141,7 +142,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--report", type=Path, help="write what came of it there as well")
     chosen = parser.parse_args()
-    os.environ["FEDPCA_STATUS"] = "here"
+    os.environ.setdefault("FEDPCA_STATUS_TOKEN", secrets.token_hex())
     with serve(ROOT / "app.py", ROOT, "2") as server:
         assert server.process is not None
         address = str(server).removeprefix("http://")
