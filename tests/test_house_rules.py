@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -376,6 +376,28 @@ def test_every_algorithm_fits_on_a_few_screens():
     sources = {path.name: path.read_text().split("\nMETHODS = (")[0] for path in files}
     long = {name: lines for name, text in sources.items() if (lines := text.count("\n")) > 180}
     assert long == {}
+
+
+def meanings_of(sources: Iterable[Path]) -> dict[str, list[str]]:
+    """Files that define each public class, by its name."""
+    found: dict[str, list[str]] = {}
+    for source in sources:
+        for node in ast.parse(source.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(source.name)
+    return found
+
+
+def test_a_class_name_has_one_meaning():
+    product = [one for one in tracked() if one.suffix == ".py" and "tests" not in one.parts]
+    found = meanings_of(product)
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}
+
+
+def test_a_class_name_with_two_meanings_is_found(tmp_path):
+    for name in ("one.py", "two.py"):
+        (tmp_path / name).write_text("class Round: ...\n")
+    assert meanings_of(sorted(tmp_path.glob("*.py"))) == {"Round": ["one.py", "two.py"]}
 
 
 def test_no_pages_folder_stands_beside_the_navigation():

@@ -17,7 +17,7 @@ from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.wrapper import Wrapper
 from fedpca_core.streams import Streams
-from fedpca_flower.job import Job
+from fedpca_flower.job import FedJob
 from fedpca_flower.server_app import run
 from tests.engines.local_grid import LocalGrid
 
@@ -104,4 +104,4 @@ def over_a_grid(
 ) -> Trace:
     """The run over a grid."""
     patience: dict[str, Any] = {} if "timeout" in options else {"timeout": 0.01, "patience": 2.0}
-    return run(grid(folder, lost), Job(algorithm, CLIENTS, **patience, **options))
+    return run(grid(folder, lost), FedJob(algorithm, CLIENTS, **patience, **options))

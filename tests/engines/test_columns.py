@@ -12,7 +12,7 @@ import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.own_records import read_columns
 from fedpca_core.problems.problem import from_blocks
-from fedpca_flower.job import Job
+from fedpca_flower.job import FedJob
 from fedpca_flower.server_app import run
 from tests.engines.local_grid import LocalGrid
 from tests.engines.small_federation import FEATURES, blocks
@@ -37,7 +37,7 @@ def start(folder, tables, suffix="csv", **run_config):
         else:
             table.to_csv(path, index=False)
     nodes = [{"client": i, "data": str(folder / f"{i}.{suffix}")} for i in range(3)]
-    return run(LocalGrid(nodes, run_config), Job(fp.BlockKrylov(3), 3, rounds=4))
+    return run(LocalGrid(nodes, run_config), FedJob(fp.BlockKrylov(3), 3, rounds=4))
 
 
 def pooled(tables):

@@ -14,7 +14,7 @@ pytest.importorskip("flwr", reason="Flower is optional: pip install -r requireme
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_flower.job import Job
+from fedpca_flower.job import FedJob
 from fedpca_flower.kept import Kept, Served, Service
 from fedpca_flower.ledger import Ledger
 from fedpca_flower.server_app import run
@@ -63,7 +63,7 @@ def federation(folder, **terms):
 def test_a_run_on_kept_records_is_the_run_in_one_process(algorithm, tmp_path):
     expected = fp.simulate(written(tmp_path), algorithm, rounds=3, seed=1)
     with federation(tmp_path) as ran:
-        trace = ran(Job(algorithm, CLIENTS, rounds=3, seed=1))
+        trace = ran(FedJob(algorithm, CLIENTS, rounds=3, seed=1))
     assert np.abs(trace.estimates[0] - expected.estimates[0]).max() < 1e-10
     assert Ledger(0, tmp_path / "kept-0").spent() == np.inf
 
@@ -72,14 +72,14 @@ def test_the_account_is_the_services(tmp_path):
     """The app's folder has no ledger, and a second release beyond the limit is refused."""
     written(tmp_path)
     with federation(tmp_path, epsilon=1.2, delta=1e-5) as ran:
-        job = Job(fp.SSI(3), CLIENTS, rounds=2, budget=BUDGET)
+        job = FedJob(fp.SSI(3), CLIENTS, rounds=2, budget=BUDGET)
         first, again = ran(job), ran(job)
         np.testing.assert_array_equal(first.estimates, again.estimates)
-        other = Job(fp.SSI(3), CLIENTS, rounds=2, budget={**BUDGET, "clip": 3.0})
+        other = FedJob(fp.SSI(3), CLIENTS, rounds=2, budget={**BUDGET, "clip": 3.0})
         with pytest.raises(InvalidInput, match=r"takes part up to ε = 1\.2 only .* 1 are spent"):
             ran(other)
         with pytest.raises(InvalidInput, match="the run adds no noise"):
-            ran(Job(fp.SSI(3), CLIENTS, rounds=2))
+            ran(FedJob(fp.SSI(3), CLIENTS, rounds=2))
     assert not (tmp_path / "memory-0" / "ledger.json").exists()
     assert Ledger(0, tmp_path / "kept-0", delta=1e-5).spent() == pytest.approx(1.0)
 

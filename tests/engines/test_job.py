@@ -10,7 +10,7 @@ from fedpca_core.algorithms.registry import COMPARED
 from fedpca_core.errors import InvalidInput
 from fedpca_core.study.build import build_algorithm
 from fedpca_core.study.pca_settings import ConvergeSettings
-from fedpca_flower.job import Job
+from fedpca_flower.job import FedJob
 from fedpca_flower.records import opened, packed, payload
 
 
@@ -19,21 +19,21 @@ def test_a_settings_file_is_a_job(method, tmp_path):
     settings = ConvergeSettings(clients=7, components=3, participation=0.5, epsilon=2.0)
     path = tmp_path / "settings.json"
     path.write_text(settings.to_json())
-    expected = Job.of({"settings": str(path), "method": method})
-    assert expected == Job.of({"settings": settings.to_json(), "method": method})
+    expected = FedJob.of({"settings": str(path), "method": method})
+    assert expected == FedJob.of({"settings": settings.to_json(), "method": method})
     assert expected.algorithm == build_algorithm(method, settings)
     assert (expected.clients, expected.participation) == (7, 0.5)
     assert expected.budget == {"epsilon": 2.0, "delta": settings.delta, "clip": settings.clip_norm}
-    assert Job.of({"settings": settings.to_json(), "method": method, "rounds": 3}).rounds == 3
+    assert FedJob.of({"settings": settings.to_json(), "method": method, "rounds": 3}).rounds == 3
 
 
 def test_a_file_of_one_method_needs_no_other_word():
     text = ConvergeSettings(methods=("faps",)).to_json()
-    assert isinstance(Job.of({"settings": text}).algorithm, fp.FAPS)
+    assert isinstance(FedJob.of({"settings": text}).algorithm, fp.FAPS)
     with pytest.raises(InvalidInput, match="A run is of one method, not of ssi, faps"):
-        Job.of({"settings": ConvergeSettings(methods=("ssi", "faps")).to_json()})
+        FedJob.of({"settings": ConvergeSettings(methods=("ssi", "faps")).to_json()})
     with pytest.raises(InvalidInput, match="cannot be read where the server app runs"):
-        Job.of({"settings": "nowhere.json", "method": "ssi"})
+        FedJob.of({"settings": "nowhere.json", "method": "ssi"})
 
 
 @pytest.mark.parametrize(
@@ -71,4 +71,4 @@ def test_an_array_travels_as_its_bytes_and_nothing_more(array):
 )
 def test_parameters_that_do_not_fit_are_refused(changes, words):
     with pytest.raises(InvalidInput, match=words):
-        Job(**{"algorithm": fp.SSI(3), "clients": 3, **changes})
+        FedJob(**{"algorithm": fp.SSI(3), "clients": 3, **changes})

@@ -18,7 +18,7 @@ from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.trace_file import load_trace, save_trace
 from fedpca_flower import own
-from fedpca_flower.job import Job
+from fedpca_flower.job import FedJob
 from fedpca_flower.journal import Journal
 from fedpca_flower.ledger import Ledger, Offer
 from fedpca_flower.records import opened
@@ -44,7 +44,7 @@ def nodes(folder, **terms):
 
 def released(folder, number=1, run_config=None, budget=BUDGET, lost=lambda message: "", **terms):
     """What every client sends of itself in a run: its whole matrix."""
-    job = Job(fp.Centralized(3), CLIENTS, rounds=1, budget=budget, timeout=0.01, patience=0.0)
+    job = FedJob(fp.Centralized(3), CLIENTS, rounds=1, budget=budget, timeout=0.01, patience=0.0)
     federation = LocalGrid(nodes(folder, **terms), run_config or {}, lost, number=number)
     sent = run(federation, job, numbered(job, number)).transcript.exchanges[0].uploads["covariance"]
     return [unpacked(one, FEATURES) for one in sent]
@@ -96,7 +96,7 @@ def test_a_file_that_changes_between_two_rounds_is_refused_in_a_sentence(tmp_pat
             with_one_more(tmp_path)
         return ""
 
-    job = Job(fp.SSI(3), CLIENTS, rounds=5, budget=BUDGET, timeout=0.01, patience=0.0)
+    job = FedJob(fp.SSI(3), CLIENTS, rounds=5, budget=BUDGET, timeout=0.01, patience=0.0)
     trace = run(LocalGrid(nodes(tmp_path), {}, lost), job)
     there = [set(one.participants.tolist()) for one in trace.transcript.exchanges]
     assert [1 in some for some in there] == [True, True, False, False, False]
@@ -141,7 +141,7 @@ def test_other_columns_are_another_release_and_a_run_cannot_change_them(tmp_path
         lines = [",".join(names), *(",".join(map(repr, map(float, row))) for row in block.T)]
         (tmp_path / f"client-{client}.csv").write_text("\n".join(lines) + "\n")
     files = [{**one, "data": one["data"].replace("npy", "csv")} for one in nodes(tmp_path)]
-    job = Job(fp.Centralized(3), CLIENTS, rounds=1, budget=BUDGET, timeout=0.01, patience=0.0)
+    job = FedJob(fp.Centralized(3), CLIENTS, rounds=1, budget=BUDGET, timeout=0.01, patience=0.0)
 
     def sent(columns, number):
         asked = LocalGrid(files, {"columns": ",".join(columns)}, number=number)
@@ -180,7 +180,7 @@ def test_a_run_over_nodes_is_the_run_on_what_they_released(tmp_path):
     matrices = released(tmp_path, number=1)
     data = ClientData.from_grams(np.stack(matrices), np.array(SAMPLES))
     data = replace(data, indefinite=True)
-    job = Job(fp.FAPS(3), CLIENTS, rounds=4, seed=5, budget=BUDGET)
+    job = FedJob(fp.FAPS(3), CLIENTS, rounds=4, seed=5, budget=BUDGET)
     trace = run(LocalGrid(nodes(tmp_path), {}, number=2), job)
     expected = fp.simulate(Problem("released", data), fp.FAPS(3), rounds=4, seed=5)
     np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-9)
@@ -188,7 +188,7 @@ def test_a_run_over_nodes_is_the_run_on_what_they_released(tmp_path):
 
 def test_the_guarantee_says_where_the_noise_is_from_and_what_is_public(tmp_path):
     written(tmp_path)
-    job = Job(fp.SSI(3), CLIENTS, rounds=2, budget=BUDGET, columns=("a", "b"))
+    job = FedJob(fp.SSI(3), CLIENTS, rounds=2, budget=BUDGET, columns=("a", "b"))
     simulated = LocalGrid([{"partition-id": i} for i in range(CLIENTS)], {"data": str(tmp_path)})
     deployed = run(LocalGrid(nodes(tmp_path), {}), job).setting.guarantee
     assert "discrete Gaussian" in deployed.sentence() and "seed" not in deployed.sentence()
@@ -242,7 +242,7 @@ def test_a_limit_is_the_nodes_own(terms, words, tmp_path):
 
 def test_a_run_without_noise_is_never_forgotten(tmp_path):
     written(tmp_path)
-    job = Job(fp.SSI(3), CLIENTS, rounds=2)
+    job = FedJob(fp.SSI(3), CLIENTS, rounds=2)
     for _ in range(2):
         run(LocalGrid(nodes(tmp_path), {}), job, numbered(job, 7))
     assert [one["mu"] for one in ledger(tmp_path)] == [None]

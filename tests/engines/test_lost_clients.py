@@ -7,7 +7,7 @@ pytest.importorskip("flwr", reason="Flower is optional: pip install -r requireme
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_flower.job import Job
+from fedpca_flower.job import FedJob
 from fedpca_flower.records import opened
 from fedpca_flower.server_app import run
 from tests.engines.local_grid import LocalGrid
@@ -118,7 +118,7 @@ def test_a_client_that_went_and_came_back_goes_on_from_its_folder(algorithm, tmp
     # It goes in round 3. Others go on, and it is back in round 6; block Krylov waits in round 4.
     gone = {3: {1}} if algorithm.waits else {3: {1}, 4: {1}, 5: {1}}
     expected = in_process(problem, algorithm, gone, rounds=7, seed=4)
-    job = Job(algorithm, CLIENTS, rounds=7, seed=4, timeout=0.01, patience=2.0)
+    job = FedJob(algorithm, CLIENTS, rounds=7, seed=4, timeout=0.01, patience=2.0)
     trace = run(federation, job)
     np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
     for here, there in zip(trace.transcript.exchanges, expected.transcript.exchanges, strict=True):
@@ -150,7 +150,7 @@ def test_a_node_that_is_back_before_the_old_one_is_missed_is_let_in_later(tmp_pa
     """Flower lists a killed node for a minute; until then its client would be two."""
     problem = written(tmp_path)
     nodes = [{"client": i, "data": str(tmp_path / f"client-{i}.npy")} for i in range(CLIENTS)]
-    job = Job(fp.SSI(3), CLIENTS, rounds=7, timeout=0.01, patience=2.0)
+    job = FedJob(fp.SSI(3), CLIENTS, rounds=7, timeout=0.01, patience=2.0)
     trace = run(Believing(nodes, {}), job)
     expected = in_process(problem, fp.SSI(3), {3: {1}, 4: {1}, 5: {1}}, rounds=7, seed=0)
     np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
@@ -176,7 +176,7 @@ def test_a_node_that_comes_back_with_nothing_is_a_newcomer(secure, tmp_path):
     federation = Restarting(nodes, {})
     federation.returns_as = 1001  # Flower may know it by its key
     options = {"rounds": 7, "seed": 4, "channel": channel}
-    trace = run(federation, Job(fp.SSI(3), CLIENTS, timeout=0.01, patience=2.0, **options))
+    trace = run(federation, FedJob(fp.SSI(3), CLIENTS, timeout=0.01, patience=2.0, **options))
     gone = {round_: {1} for round_ in range(3, 8 if secure else 6)}
     expected = in_process(problem, fp.SSI(3), gone, **options)
     np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
@@ -190,12 +190,12 @@ def test_a_full_run_loses_no_bytes_to_bookkeeping(tmp_path):
 
 def test_clients_that_do_not_fit_are_refused_in_a_sentence(tmp_path):
     written(tmp_path)
-    job = Job(fp.SSI(3), CLIENTS + 1, rounds=2, timeout=0.01, patience=0.0)
+    job = FedJob(fp.SSI(3), CLIENTS + 1, rounds=2, timeout=0.01, patience=0.0)
     with pytest.raises(InvalidInput, match=r"Clients \[5\] of 6 have not come within 0 seconds"):
         run(grid(tmp_path), job)
-    job = Job(fp.SSI(3), CLIENTS - 1, rounds=2, timeout=0.01, patience=0.0)
+    job = FedJob(fp.SSI(3), CLIENTS - 1, rounds=2, timeout=0.01, patience=0.0)
     with pytest.raises(InvalidInput, match="A node calls itself client 4"):
         run(grid(tmp_path), job)
     np.save(tmp_path / "client-2.npy", np.ones((4, 3)) * np.arange(3))
     with pytest.raises(InvalidInput, match="must agree on the same columns"):
-        run(grid(tmp_path), Job(fp.SSI(3), CLIENTS, rounds=2))
+        run(grid(tmp_path), FedJob(fp.SSI(3), CLIENTS, rounds=2))

@@ -15,7 +15,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.protocol.trace_file import load_trace
 from fedpca_core.study.pca_settings import ConvergeSettings
 from fedpca_flower import secure
-from fedpca_flower.job import Job
+from fedpca_flower.job import FedJob
 from fedpca_flower.records import BARE, opened, packed
 from fedpca_flower.server_app import app as server_app
 from fedpca_flower.server_app import run
@@ -242,7 +242,7 @@ def lied(folder, algorithm, action, lie, caplog, **options):
     since = 1 if algorithm.one_round or isinstance(algorithm, fp.Centralized) else 2
     federation = Lying(folder, action, lie, since, "budget" in options)
     options = {"rounds": 3, "seed": 2, "timeout": 0.01, "patience": 0.0, **options}
-    job = Job(algorithm, CLIENTS, **options)
+    job = FedJob(algorithm, CLIENTS, **options)
     caplog.clear()
     said, trace = "", None
     try:
@@ -300,7 +300,7 @@ def test_whatever_is_answered_there_is_a_trace_or_a_sentence(secure, tmp_path, c
         )
         federation = Lying(tmp_path, drawn.choice(actions), anything(drawn), since=1)
         channel = fp.Channel(secure_aggregation=secure)
-        job = Job(algorithm, CLIENTS, rounds=2, channel=channel, timeout=0.01, patience=0.0)
+        job = FedJob(algorithm, CLIENTS, rounds=2, channel=channel, timeout=0.01, patience=0.0)
         try:
             assert np.isfinite(run(federation, job).estimates).all()
         except InvalidInput as refusal:
@@ -364,7 +364,7 @@ def test_who_says_that_it_cannot_read_is_not_believed_against_the_others(tmp_pat
 
     written(tmp_path)
     federation = Lying(tmp_path, "step", complains)
-    trace = run(federation, Job(fp.SSI(3), CLIENTS, rounds=3, channel=SECURE, timeout=0.01))
+    trace = run(federation, FedJob(fp.SSI(3), CLIENTS, rounds=3, channel=SECURE, timeout=0.01))
     assert [LIAR in one.participants for one in trace.transcript.exchanges] == [True, False, False]
     assert "left out" not in caplog.text
 
@@ -375,7 +375,7 @@ def test_numbers_that_could_be_true_end_no_run_in_an_exception(algorithm, value,
     """They count, and whatever they make of the estimate, it is one."""
     written(tmp_path)
     federation = Lying(tmp_path, "step", filled(value), since=1)
-    job = Job(algorithm, CLIENTS, rounds=3, timeout=0.01, patience=0.0)
+    job = FedJob(algorithm, CLIENTS, rounds=3, timeout=0.01, patience=0.0)
     assert np.isfinite(run(federation, job).estimates).all()
 
 
@@ -406,7 +406,7 @@ def test_a_bound_that_was_agreed_finds_an_upload_a_million_times_too_large(
     expected = fp.simulate(problem, algorithm, rounds=3, seed=2)
     trace = run(
         Lying(tmp_path, "step", fine),
-        Job(algorithm, CLIENTS, rounds=3, seed=2, norm_bound=honest),
+        FedJob(algorithm, CLIENTS, rounds=3, seed=2, norm_bound=honest),
     )
     np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
 

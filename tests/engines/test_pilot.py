@@ -15,7 +15,7 @@ from fedpca_core.questions.trace.opened import OpenedRun
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.steps import outcome
 from fedpca_core.study.own_data import OwnData
-from fedpca_flower.job import Job
+from fedpca_flower.job import FedJob
 from fedpca_flower.server_app import run
 from tests.engines.local_grid import LocalGrid
 
@@ -49,7 +49,7 @@ def grid(folder, **terms):
 
 
 def test_the_pilot_gives_the_components_of_both(hospitals, tmp_path):
-    trace = run(grid(tmp_path), Job(fp.BlockKrylov(2), 2, rounds=6))
+    trace = run(grid(tmp_path), FedJob(fp.BlockKrylov(2), 2, rounds=6))
     pooled = from_blocks(list(hospitals.values()))
     angle = np.linalg.norm(pooled.target(2).T @ trace.estimate, 2)
     assert angle == pytest.approx(1.0, abs=1e-10)
@@ -61,7 +61,7 @@ def test_the_pilot_gives_the_components_of_both(hospitals, tmp_path):
 
 def test_a_hospital_keeps_to_its_limit(hospitals, tmp_path):
     budget = {"epsilon": 1.0, "delta": 1e-5, "clip": 2.0}
-    job = Job(fp.BlockKrylov(2), 2, rounds=3, budget=budget)
+    job = FedJob(fp.BlockKrylov(2), 2, rounds=3, budget=budget)
     with pytest.raises(InvalidInput, match=r"up to ε = 0\.5 only .* the run would make it 1"):
         run(grid(tmp_path, epsilon=0.5, delta=1e-5), job)
     trace = run(grid(tmp_path, epsilon=1.0, delta=1e-5), job)

@@ -10,7 +10,7 @@ pytest.importorskip("flwr", reason="Flower is optional: pip install -r requireme
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
 from fedpca_core.streams import Streams
-from fedpca_flower.job import Job
+from fedpca_flower.job import FedJob
 from fedpca_flower.own import ClientStreams
 from fedpca_flower.server_app import run
 from tests.engines.local_grid import LocalGrid
@@ -46,11 +46,11 @@ def nodes(folder, **more):
 def test_a_node_draws_its_own_noise_once_and_remembers_it(tmp_path):
     """Without a stated secret nobody can repeat the draws, and a restart does not draw again."""
     written(tmp_path)
-    job = Job(fp.SSI(3), CLIENTS, rounds=2, seed=3, budget=BUDGET)
+    job = FedJob(fp.SSI(3), CLIENTS, rounds=2, seed=3, budget=BUDGET)
     with pytest.raises(InvalidInput, match="a second release"):
         run(LocalGrid(nodes(tmp_path), {}), job)
     with pytest.raises(InvalidInput, match="a second release"):
-        run(LocalGrid(nodes(tmp_path), {}), Job(fp.FedPower(3, noise=0.1), CLIENTS, rounds=2))
+        run(LocalGrid(nodes(tmp_path), {}), FedJob(fp.FedPower(3, noise=0.1), CLIENTS, rounds=2))
     kept = nodes(tmp_path, memory=str(tmp_path / "memory"))
     for client, node in enumerate(kept):
         node["memory"] += str(client)
@@ -67,7 +67,7 @@ def test_a_node_with_records_of_its_own_takes_no_orders_to_show_its_state(tmp_pa
     """“reveal” and the run's seed belong to simulations; the run's configuration cannot ask."""
     written(tmp_path)
     federation = LocalGrid(nodes(tmp_path), {"reveal": True, "data": str(tmp_path)})
-    trace = run(federation, Job(fp.FAPS(3, private_start=True), CLIENTS, rounds=2, seed=3))
+    trace = run(federation, FedJob(fp.FAPS(3, private_start=True), CLIENTS, rounds=2, seed=3))
     assert trace.states is None
 
 

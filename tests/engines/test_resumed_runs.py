@@ -7,7 +7,7 @@ pytest.importorskip("flwr", reason="Flower is optional: pip install -r requireme
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_flower.job import Job
+from fedpca_flower.job import FedJob
 from fedpca_flower.journal import Journal
 from fedpca_flower.server_app import run
 from tests.engines.local_grid import LocalGrid
@@ -58,7 +58,7 @@ def resumed(folder, job, stop, kind):
 @pytest.mark.parametrize("algorithm", METHODS, ids=lambda one: one.title)
 def test_a_server_that_is_stopped_in_any_phase_goes_on(algorithm, kind, tmp_path):
     written(tmp_path)
-    job = Job(algorithm, CLIENTS, rounds=3, seed=4, timeout=0.01, patience=2.0)
+    job = FedJob(algorithm, CLIENTS, rounds=3, seed=4, timeout=0.01, patience=2.0)
     whole = Stopping(tmp_path, tmp_path / "whole")
     expected = run(whole, job)
     phases = [
@@ -87,7 +87,7 @@ def test_under_masks_too(absent, kind, tmp_path):
     """A sum that was not opened is asked for again; no mask is used twice."""
     written(tmp_path)
     options = {"rounds": 3, "seed": 4, "absent": absent, "channel": SECURE}
-    job = Job(fp.FAPS(3), CLIENTS, timeout=0.01, patience=2.0, **options)
+    job = FedJob(fp.FAPS(3), CLIENTS, timeout=0.01, patience=2.0, **options)
     whole = Stopping(tmp_path, tmp_path / "whole")
     expected = run(whole, job)
     for at in range(7, len(whole.actions), 6):
@@ -97,16 +97,16 @@ def test_under_masks_too(absent, kind, tmp_path):
 
 def test_a_journal_belongs_to_one_job(tmp_path):
     written(tmp_path)
-    job = Job(fp.SSI(3), CLIENTS, rounds=3, timeout=0.01, patience=0.0)
+    job = FedJob(fp.SSI(3), CLIENTS, rounds=3, timeout=0.01, patience=0.0)
     with pytest.raises(InvalidInput, match="There is no run to go on with"):
         Journal(job, tmp_path / "journal", resume=True)
     with pytest.raises(Stopped):
         run(Stopping(tmp_path, tmp_path / "m", 16), job, Journal(job, tmp_path / "journal"))
-    other = Job(fp.SSI(2), CLIENTS, rounds=3)
+    other = FedJob(fp.SSI(2), CLIENTS, rounds=3)
     with pytest.raises(InvalidInput, match="was asked for with other settings"):
         Journal(other, tmp_path / "journal", resume=True)
     assert all(file.stat().st_mode & 0o077 == 0 for file in (tmp_path / "journal").iterdir())
-    longer = Job(fp.SSI(3), CLIENTS, rounds=5, timeout=0.01, patience=0.0)
+    longer = FedJob(fp.SSI(3), CLIENTS, rounds=5, timeout=0.01, patience=0.0)
     journal = Journal(longer, tmp_path / "journal", resume=True)
     trace = run(Stopping(tmp_path, tmp_path / "m"), longer, journal)
     expected = run(Stopping(tmp_path, tmp_path / "n"), longer)
@@ -118,7 +118,7 @@ def test_a_journal_belongs_to_one_job(tmp_path):
 @pytest.mark.parametrize("number", [None, 3, "", "../../etc/x", "a" * 15, "A" * 16, "a" * 17])
 def test_a_client_takes_no_part_of_a_path_from_the_server(number, tmp_path):
     written(tmp_path)
-    journal = Journal(Job(fp.SSI(3), CLIENTS, rounds=1, timeout=0.01, patience=0.0))
+    journal = Journal(FedJob(fp.SSI(3), CLIENTS, rounds=1, timeout=0.01, patience=0.0))
     journal.number = number
     with pytest.raises(InvalidInput, match="16 hexadecimal digits"):
-        run(Stopping(tmp_path, tmp_path / "m"), Job(fp.SSI(3), CLIENTS, rounds=1), journal)
+        run(Stopping(tmp_path, tmp_path / "m"), FedJob(fp.SSI(3), CLIENTS, rounds=1), journal)

@@ -89,7 +89,7 @@ def test_secrets_and_noise_are_drawn_as_in_one_process(algorithm, tmp_path):
 
 def test_the_server_never_gets_what_clients_keep(tmp_path):
     """Without the simulation's permission nothing but uploads and public facts leaves a client."""
-    from fedpca_flower.job import Job
+    from fedpca_flower.job import FedJob
     from fedpca_flower.server_app import run
 
     written(tmp_path)
@@ -103,7 +103,7 @@ def test_the_server_never_gets_what_clients_keep(tmp_path):
         return reply
 
     nodes._app = listening
-    trace = run(nodes, Job(fp.PersonalizedPCA(3), CLIENTS, rounds=3))
+    trace = run(nodes, FedJob(fp.PersonalizedPCA(3), CLIENTS, rounds=3))
     assert trace.states is None
     assert trace.estimates.shape == (4, 0, 12, 3)  # a model of nobody: all stay where they are
     groups = {(kind, name) for kind, content in seen for name in content.array_records}

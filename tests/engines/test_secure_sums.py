@@ -12,11 +12,11 @@ from flwr.app import Message
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
 from fedpca_flower import secure
-from fedpca_flower.job import Job
+from fedpca_flower.job import FedJob
 from fedpca_flower.journal import Journal
 from fedpca_flower.records import opened, packed
 from fedpca_flower.roster import Roster
-from fedpca_flower.server_app import Deployment, run
+from fedpca_flower.server_app import GridRun, run
 from tests.engines.local_grid import LocalGrid
 from tests.engines.small_federation import (
     CLIENTS,
@@ -170,8 +170,8 @@ class Server:
             {"client": c, "data": str(folder / f"client-{c}.npy"), **node} for c in range(CLIENTS)
         ]
         self.grid = LocalGrid(nodes, {})
-        job = Job(fp.SSI(3), CLIENTS, rounds=1, channel=SECURE, absent="present")
-        Deployment(job, roster := Roster.gathered(self.grid, job, Journal(job))).begin()
+        job = FedJob(fp.SSI(3), CLIENTS, rounds=1, channel=SECURE, absent="present")
+        GridRun(job, roster := Roster.gathered(self.grid, job, Journal(job))).begin()
         self.number, self.facts = roster.journal.number, roster.facts
         self.keys = {client: facts["public"] for client, facts in self.facts.items()}
 
@@ -373,18 +373,18 @@ def test_who_is_waited_for_is_not_asked_alone(tmp_path):
     trace = over_a_grid(tmp_path, fp.BlockKrylov(3), lost, rounds=4, seed=0, channel=SECURE)
     np.testing.assert_allclose(trace.estimates, expected.estimates, rtol=0, atol=1e-10)
     with pytest.raises(InvalidInput, match="asks them alone, which no sum hides"):
-        Job(fp.BlockKrylov(3), CLIENTS, participation=0.6, channel=SECURE)
+        FedJob(fp.BlockKrylov(3), CLIENTS, participation=0.6, channel=SECURE)
 
 
 def test_one_participant_is_no_sum(tmp_path):
     written(tmp_path)
-    job = Job(fp.SSI(3), CLIENTS, participation=0.2, channel=SECURE, timeout=0.1, patience=0.0)
+    job = FedJob(fp.SSI(3), CLIENTS, participation=0.2, channel=SECURE, timeout=0.1, patience=0.0)
     with pytest.raises(InvalidInput, match="A sum over 1 client says too much"):
         run(grid(tmp_path), job)
 
 
 def test_methods_that_need_single_uploads_are_refused():
     with pytest.raises(InvalidInput, match="needs every client's own upload"):
-        Job(fp.OneShot(3), CLIENTS, channel=SECURE)
+        FedJob(fp.OneShot(3), CLIENTS, channel=SECURE)
     with pytest.raises(InvalidInput, match="choose float64"):
-        Job(fp.SSI(3), CLIENTS, channel=fp.Channel(dtype="float32", secure_aggregation=True))
+        FedJob(fp.SSI(3), CLIENTS, channel=fp.Channel(dtype="float32", secure_aggregation=True))

@@ -18,7 +18,7 @@ from fedpca_core.problems.perturbation import Trust
 from fedpca_core.streams import Streams
 from fedpca_core.study.pca_settings import ConvergeSettings
 from fedpca_flower import masks, secure
-from fedpca_flower.job import Job
+from fedpca_flower.job import FedJob
 from fedpca_flower.server_app import app as server_app
 from fedpca_flower.server_app import run
 from tests.engines.local_grid import LocalGrid
@@ -61,7 +61,7 @@ def test_from_seeds_it_is_the_run_in_one_process(algorithm, colluding, tmp_path)
 def test_nodes_draw_their_own_shares_and_the_sum_has_the_noise_of_the_budget(tmp_path):
     """n shares of 1/h of the variance: n/h of what one client adds alone, entry by entry."""
     problem = written(tmp_path)
-    trace = run(LocalGrid(nodes(tmp_path), {}), Job(
+    trace = run(LocalGrid(nodes(tmp_path), {}), FedJob(
         fp.BlockKrylov(3), CLIENTS, budget=BUDGET, colluding=1, timeout=1.0, **OPTIONS
     ))  # fmt: skip
     kept = [next((tmp_path / f"memory-{c}").glob("release-*.npy")) for c in range(CLIENTS)]
@@ -82,7 +82,7 @@ def test_nodes_draw_their_own_shares_and_the_sum_has_the_noise_of_the_budget(tmp
 def test_another_run_is_another_release(tmp_path):
     """In sums with other clients an old share would be covered by less."""
     written(tmp_path)
-    job = Job(fp.BlockKrylov(3), CLIENTS, budget=BUDGET, colluding=1, timeout=1.0, **OPTIONS)
+    job = FedJob(fp.BlockKrylov(3), CLIENTS, budget=BUDGET, colluding=1, timeout=1.0, **OPTIONS)
     for _ in range(2):
         run(LocalGrid(nodes(tmp_path), {}), job)
     assert len(list((tmp_path / "memory-0").glob("release-*.npy"))) == 2
@@ -115,19 +115,19 @@ def test_a_job_whose_sums_noise_does_not_cover_is_refused(changes, words):
     terms = {"algorithm": fp.BlockKrylov(3), "budget": BUDGET, "colluding": 1, **OPTIONS}
     terms |= changes
     with pytest.raises(InvalidInput, match=words):
-        Job(terms.pop("algorithm"), CLIENTS, **terms)
+        FedJob(terms.pop("algorithm"), CLIENTS, **terms)
 
 
 def test_a_node_shares_its_noise_with_no_more_than_its_operator_says(tmp_path):
     written(tmp_path)
-    job = Job(fp.BlockKrylov(3), CLIENTS, budget=BUDGET, colluding=0, timeout=0.1, **OPTIONS)
+    job = FedJob(fp.BlockKrylov(3), CLIENTS, budget=BUDGET, colluding=0, timeout=0.1, **OPTIONS)
     with pytest.raises(InvalidInput, match=r"5 clients' noise together .* relies on 4"):
         run(LocalGrid(nodes(tmp_path), {}), job)
     with pytest.raises(InvalidInput, match="relies on 1"):
         run(LocalGrid(nodes(tmp_path, sharers=1), {}), job)
 
 
-class Cunning(Job):
+class Cunning(FedJob):
     """A server's job that says one thing of itself and does another."""
 
     def _check_shared(self):
@@ -193,7 +193,7 @@ def test_answers_to_different_questions_do_not_add_up():
 def test_the_company_of_shared_noise_stays_the_same(tmp_path, monkeypatch):
     """A share that was summed with some clients is in no sum with others."""
     written(tmp_path)
-    job = Job(fp.BlockKrylov(3), CLIENTS, budget=BUDGET, colluding=1, timeout=0.05, **OPTIONS)
+    job = FedJob(fp.BlockKrylov(3), CLIENTS, budget=BUDGET, colluding=1, timeout=0.05, **OPTIONS)
     federation = LocalGrid(nodes(tmp_path), {})
     deal, others = masks.deal, secure.key(secure.new_seed())[1]
 

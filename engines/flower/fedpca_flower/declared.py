@@ -22,50 +22,50 @@ _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class Rule:
+class ValueRule:
     """What a plain value has to be."""
 
     holds: Callable[[Any], bool]
     what: str
 
 
-def digits(count: int) -> Rule:
+def digits(count: int) -> ValueRule:
     """So many hexadecimal digits."""
-    return Rule(
+    return ValueRule(
         lambda value: isinstance(value, str) and bool(re.fullmatch(f"[0-9a-f]{{{count}}}", value)),
         f"{count} hexadecimal digits",
     )
 
 
-FLAG = Rule(lambda value: isinstance(value, bool), "true or false")
-KEY = Rule(
+FLAG = ValueRule(lambda value: isinstance(value, bool), "true or false")
+KEY = ValueRule(
     lambda value: digits(64).holds(value) and secure.is_key(value),
     "a public key that secrets can be agreed with",
 )
-SHOWN = Rule(lambda value: value is True, "true, as at the start")
+SHOWN = ValueRule(lambda value: value is True, "true, as at the start")
 
 
-def whole(least: int, most: int) -> Rule:
+def whole(least: int, most: int) -> ValueRule:
     """A whole number; JSON's true and 3.0 are none."""
-    return Rule(
+    return ValueRule(
         lambda value: type(value) is int and least <= value <= most,
         f"a whole number from {least} to {most}",
     )
 
 
-def size(most: float) -> Rule:
+def size(most: float) -> ValueRule:
     """A finite number of at least 0."""
     most = min(most, LARGEST_NUMBER)
-    return Rule(
+    return ValueRule(
         lambda value: type(value) in (int, float) and 0 <= value <= most,
         f"a number from 0 to {most:g}",
     )
 
 
-def one_for_each(clients: Collection[int], rule: Rule) -> Rule:
+def one_for_each(clients: Collection[int], rule: ValueRule) -> ValueRule:
     """A value for each of these clients and for nobody else."""
     names = {str(client) for client in clients}
-    return Rule(
+    return ValueRule(
         lambda value: (
             isinstance(value, dict) and set(value) == names and all(map(rule.holds, value.values()))
         ),
@@ -74,7 +74,7 @@ def one_for_each(clients: Collection[int], rule: Rule) -> Rule:
 
 
 #: Name, kind and unit of every column.
-SCHEMA = Rule(
+SCHEMA = ValueRule(
     lambda value: (
         isinstance(value, list)
         and all(isinstance(one, list) and len(one) == 3 for one in value)
@@ -84,7 +84,7 @@ SCHEMA = Rule(
 )
 
 
-def shares(clients: Collection[int]) -> dict[str, Rule]:
+def shares(clients: Collection[int]) -> dict[str, ValueRule]:
     """Of a client that deals shares to these (`secure.dealt`)."""
     each = {"boxes": digits(184), "marks": digits(128)}
     boxes = {name: one_for_each(clients, rule) for name, rule in each.items()}
@@ -100,7 +100,7 @@ class Declared:
     """What one answer has to hold."""
 
     #: For the plain values.
-    told: Mapping[str, Rule] = field(default_factory=dict)
+    told: Mapping[str, ValueRule] = field(default_factory=dict)
     #: mapping of (shape, dtype): The upload's arrays.
     up: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
     #: A plain value that stands, where it holds anything, for the upload.

@@ -30,7 +30,7 @@ ROUNDED = "; each client rounds its own part of the sum, which the accountant do
 
 
 @dataclass(frozen=True)
-class Job:
+class FedJob:
     """One run."""
 
     algorithm: Algorithm
@@ -103,7 +103,7 @@ class Job:
         require(self.norm_bound > 0, f"A bound on norms is positive, not {self.norm_bound}.")
 
     @classmethod
-    def of(cls, run: Mapping[str, Any]) -> Job:
+    def of(cls, run: Mapping[str, Any]) -> FedJob:
         """From the run configuration of Flower (the keys of the app's pyproject.toml)."""
         settings: Any = read_settings(_text(str(run["settings"])))
         asked = str(run.get("method", ""))

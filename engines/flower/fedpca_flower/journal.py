@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fedpca_core.errors import InvalidInput, require
-from fedpca_flower.job import Job
+from fedpca_flower.job import FedJob
 from fedpca_flower.records import Groups, Told, load_arrays, save_arrays
 
 Entry = tuple[Told, Groups]
@@ -22,7 +22,7 @@ class Journal:
 
     Parameters
     ----------
-    job : Job
+    job : FedJob
     folder : Path or None
         Of the server's own; None keeps nothing.
     resume : bool
@@ -39,7 +39,7 @@ class Journal:
         Nothing to go on from, or the journal of another job.
     """
 
-    def __init__(self, job: Job, folder: Path | None = None, *, resume: bool = False) -> None:
+    def __init__(self, job: FedJob, folder: Path | None = None, *, resume: bool = False) -> None:
         # Rounds and patience may be other ones.
         terms = repr(replace(job, rounds=1, timeout=1.0, patience=0.0))
         self._folder, self._own = folder, secrets.token_hex(8)

@@ -17,8 +17,8 @@ from fedpca_core.protocol.agreed import agree
 from fedpca_core.protocol.algorithm import Inbox, Plan, ServerState, Setting, Uploads
 from fedpca_core.protocol.channel import Mailbox
 from fedpca_core.streams import Streams
-from fedpca_flower.declared import COUNT, FLAG, SHOWN, Declared, Rule, of_one
-from fedpca_flower.job import Job
+from fedpca_flower.declared import COUNT, FLAG, SHOWN, Declared, ValueRule, of_one
+from fedpca_flower.job import FedJob
 from fedpca_flower.records import on_the_wire
 from fedpca_flower.roster import Answers, Roster
 from fedpca_flower.sums import SecureSums
@@ -35,7 +35,7 @@ class Questions:
     feedback (``owed``) that the client has missed.
     """
 
-    def __init__(self, job: Job, roster: Roster, setting: Setting, mailbox: Mailbox) -> None:
+    def __init__(self, job: FedJob, roster: Roster, setting: Setting, mailbox: Mailbox) -> None:
         self.job, self.roster, self.setting, self.mailbox = job, roster, setting, mailbox
         # Anybody may fall silent, so last uploads stand in at full participation, too.
         mailbox.reuse = job.algorithm.reuses_uploads and job.absent == "memory"
@@ -169,7 +169,7 @@ class Questions:
         return answers
 
     # ------------------------------------------------------------------ inside
-    def _declared(self, told: Mapping[str, Rule] | None = None, **upload: Any) -> Declared:
+    def _declared(self, told: Mapping[str, ValueRule] | None = None, **upload: Any) -> Declared:
         plain = {"products": COUNT, "shows": SHOWN if self.shown else FLAG, **(told or {})}
         return Declared(plain, shown=self.states, **upload)
 

@@ -12,7 +12,7 @@ from flwr.serverapp import Grid
 from fedpca_core.arrays import Arrays
 from fedpca_core.errors import InvalidInput, require
 from fedpca_flower.declared import FLAG, KEY, SCHEMA, Declared, quoted, size, whole
-from fedpca_flower.job import Job
+from fedpca_flower.job import FedJob
 from fedpca_flower.journal import Journal
 from fedpca_flower.records import Groups, Told, opened, packed, payload
 
@@ -39,7 +39,7 @@ class Roster:
         records.
     """
 
-    def __init__(self, grid: Grid, job: Job, journal: Journal) -> None:
+    def __init__(self, grid: Grid, job: FedJob, journal: Journal) -> None:
         self.grid, self.job, self.journal = grid, job, journal
         self.nodes: dict[int, int] = {}
         self.facts: dict[int, Told] = {}
@@ -51,7 +51,7 @@ class Roster:
 
     # ------------------------------------------------------------------ who is there
     @classmethod
-    def gathered(cls, grid: Grid, job: Job, journal: Journal) -> Roster:
+    def gathered(cls, grid: Grid, job: FedJob, journal: Journal) -> Roster:
         """Wait until every client has said hello.
 
         Raises InvalidInput: some did not within the job's patience, or one refuses the run.

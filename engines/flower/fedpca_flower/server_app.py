@@ -18,7 +18,7 @@ from fedpca_core.protocol.run import Finish, Run
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_flower.declared import of_one
-from fedpca_flower.job import Job
+from fedpca_flower.job import FedJob
 from fedpca_flower.journal import Journal
 from fedpca_flower.questions import Questions
 from fedpca_flower.records import whole
@@ -27,10 +27,10 @@ from fedpca_flower.roster import Answers, Roster
 app = ServerApp()
 
 
-class Deployment(Run):
+class GridRun(Run):
     """`Run` says what happens in a round; this says how clients hear of it and answer."""
 
-    def __init__(self, job: Job, roster: Roster) -> None:
+    def __init__(self, job: FedJob, roster: Roster) -> None:
         channel = replace(job.channel, upload_noise=0.0)  # clients add it themselves
         check_agreed(job.algorithm, channel)
         setting = job.setting([roster.facts[client] for client in range(job.clients)])
@@ -76,15 +76,15 @@ class Deployment(Run):
 
 def run(
     grid: Grid,
-    job: Job,
+    job: FedJob,
     journal: Journal | None = None,
-    heard: Callable[[Deployment], None] = lambda _: None,
+    heard: Callable[[GridRun], None] = lambda _: None,
 ) -> Trace:
     """Run a job on the clients of a grid; ``heard`` is called after every round.
 
     Raises InvalidInput: the run cannot be finished.
     """
-    deployment = Deployment(job, Roster.gathered(grid, job, journal or Journal(job)))
+    deployment = GridRun(job, Roster.gathered(grid, job, journal or Journal(job)))
     for _ in deployment:
         heard(deployment)
     deployment.ask.settle(range(job.clients))
@@ -103,14 +103,14 @@ def main(grid: Grid, context: Context) -> None:
     so_far = out.with_suffix(".so-far.npz")
     told: dict[str, Any] = {"finished": False, "rounds": 0, "left out": {}}
 
-    def heard(deployment: Deployment) -> None:
+    def heard(deployment: GridRun) -> None:
         trace = deployment.trace()
         with whole(so_far, private=False) as file:
             save_trace(trace, file)
         told.update({"rounds": trace.rounds, "left out": deployment.ask.roster.left_out})
 
     try:
-        job, resume = Job.of(context.run_config), bool(context.run_config.get("resume"))
+        job, resume = FedJob.of(context.run_config), bool(context.run_config.get("resume"))
         journal = Journal(job, out.with_suffix(".journal"), resume=resume)
         guarantee = run(grid, job, journal, heard).setting.guarantee
         told["guarantee"] = guarantee and guarantee.sentence()

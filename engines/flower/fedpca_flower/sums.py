@@ -7,7 +7,7 @@ from fedpca_core.arrays import Array, Arrays
 from fedpca_core.protocol.algorithm import Inbox, Plan
 from fedpca_core.protocol.channel import Mailbox
 from fedpca_flower import secure
-from fedpca_flower.declared import Declared, Rule, digits, one_for_each, shares
+from fedpca_flower.declared import Declared, ValueRule, digits, one_for_each, shares
 from fedpca_flower.records import Told
 from fedpca_flower.roster import Answers, Roster
 
@@ -73,10 +73,10 @@ class SecureSums:
         return terms
 
     @property
-    def unread(self) -> Rule:
+    def unread(self) -> ValueRule:
         """Whose shares a client says that it cannot read."""
         dealt = set(self._dealt)
-        return Rule(
+        return ValueRule(
             lambda value: (
                 isinstance(value, list)
                 and all(type(one) is int for one in value)
