@@ -13,8 +13,7 @@ How to add one
 4. *The results.* ``python -m fedpca_core reproduce KEY --seeds 5 --out DIR`` (``--paper-size``),
    then copy ``KEY-live.csv`` and ``.json`` (``KEY-paper.*``) into ``papers/data``. Nothing there is
    edited by hand, and no verdict is written: `fedpca_core.papers.judge` works it out.
-5. *The list.* ``python -m tests.papers.coverage`` writes docs/coverage.md again, of its items in
-   docs/coverage.toml.
+5. *The list.* An item of docs/coverage.toml; the test of docs/coverage.md makes the page anew.
 """
 
 from collections.abc import Mapping, Sequence

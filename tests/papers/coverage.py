@@ -1,7 +1,7 @@
-"""Every item of the papers and where it is shown: ``python -m tests.papers.coverage`` writes it.
+"""What docs/coverage.md has to say: every item of the papers, and where it is shown.
 
 ``docs/coverage.toml`` lists the items; what each is, and why something is not there, comes from the
-papers' entries where they say it. The page is ``docs/coverage.md``, and a test holds it to both.
+papers' entries where they say it.
 """
 
 import tomllib
@@ -123,7 +123,7 @@ def page() -> str:
         "papers: an address of the app, a command (`python -m fedpca_core` before it), a public",
         "name, or the reason why there is none. “There” says that it is shown, run or judged, not",
         "that it holds: whether it does is on the page “Do the papers hold?” (`/papers`). This",
-        "page is made of `coverage.toml` by `python -m tests.papers.coverage`.",
+        "page is what `coverage.toml` and the papers' entries say, which a test compares.",
         "",
         "| paper | there | partly | out | all |",
         "|---|---|---|---|---|",
@@ -149,8 +149,3 @@ def page() -> str:
                 said = " ".join(filter(None, (places + "." * bool(places), one.reason)))
                 lines.append(f"| {one.name} | {one.line} | {one.says} | {one.state} | {said} |")
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    (DOCS / "coverage.md").write_text(page(), encoding="utf-8")
-    print(Counter(one.state for one in items()))

@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -276,6 +277,16 @@ def test_a_cause_is_counted_once():
     causes = {(e.paper, v.word, e.cause) for e, v in found.rows if e.cause}
     lonely = sum(not e.cause for e, _ in found.rows)
     assert found.counts.to_numpy().sum() == len(causes) + lonely
+
+
+def test_what_one_demonstration_decides_or_excludes_each_other_has_one_cause():
+    every = list(ENTRIES.values())
+    for one, other in combinations(every, 2):
+        if one.paper == other.paper:
+            same = one.demonstration and one.demonstration == other.demonstration
+            mutual = one.id in other.contradicts and other.id in one.contradicts
+            if same or mutual:
+                assert one.cause and one.cause == other.cause, (one.name, other.name)
 
 
 def test_a_number_that_is_quoted_again_has_one_verdict():
