@@ -66,33 +66,43 @@ def stored(study: Study[Any, Any], settings: Settings) -> Callable[[], None] | N
     parts = [
         gzip.decompress(base64.b64decode(part["view"])) if isinstance(part, dict) else part
         for part in held["pictures"].get(study.key, [])
-        if isinstance(part, dict) or part.startswith("<div>")  # cards look well in a poster only
+        if isinstance(part, dict) or part.startswith("<div")  # cards look well in a poster only
     ]
     told = f"**Stored result**, computed with {held['data']} on {held['made']} by version "
+    told += f"{held['version']}. Nothing was computed now."
+    if held["without_images"]:
+        told += " Pictures of the records do not come along: they are not ours to hand on."
 
     def draw() -> None:
-        st.info(
-            f"{told}{held['version']}. Nothing was computed now.", icon=":material/inventory_2:"
-        )
+        st.info(told, icon=":material/inventory_2:")
         _draw(parts)
 
     return draw if parts else None
 
 
-def store(study_parts: Mapping[str, list[str | bytes]], name: str, data: str, made: str) -> Path:
-    """Write the pictures of a preset into `STORED`."""
-    packed = {
-        key: [
-            part
-            if isinstance(part, str)
-            else {"view": base64.b64encode(gzip.compress(part, 9, mtime=0)).decode()}
-            for part in parts
-        ]
-        for key, parts in study_parts.items()
-    }
+def store(pictures: Mapping[str, list[str | bytes]], name: str, data: str, made: str) -> Path:
+    """Write what a preset shows into `STORED`, without views that show records themselves."""
+    packed: dict[str, list[str | dict[str, str]]] = {}
+    without_images = False
+    for key, parts in pictures.items():
+        packed[key] = []
+        for part in parts:
+            if isinstance(part, str):
+                packed[key].append(part)
+            elif header(part)["images"]:
+                without_images = True
+            else:
+                view = base64.b64encode(gzip.compress(part, 9, mtime=0)).decode()
+                packed[key].append({"view": view})
     file = STORED / f"{name}.json"
     STORED.mkdir(exist_ok=True)
-    whole = {"data": data, "made": made, "version": __version__, "pictures": packed}
+    whole = {
+        "data": data,
+        "made": made,
+        "version": __version__,
+        "without_images": without_images,
+        "pictures": packed,
+    }
     file.write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     return file
 
