@@ -8,6 +8,7 @@ OPENBLAS_NUM_THREADS says otherwise, because that is how the dashboard runs.
 import os
 import sys
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported, below
@@ -36,6 +37,9 @@ def main(wanted: list[str]) -> int:
         return 2
     for name in wanted or [name for name in known if name not in BY_NAME]:
         benchmark = import_module(f"bench.bench_{name}")
+        if passed_on and not signature(benchmark.main).parameters:
+            print(f"The benchmark {name} has no options; {passed_on[0]} is none of them.")
+            return 2
         benchmark.main(passed_on) if passed_on else benchmark.main()
     return 0
 

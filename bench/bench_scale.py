@@ -5,6 +5,7 @@ Processor seconds, which other work on the machine does not inflate. The law is
 ``2 features columns min(features, 2 records)`` a client. ``--long`` adds the largest sizes.
 """
 
+import argparse
 import tempfile
 import time
 from collections.abc import Sequence
@@ -81,7 +82,9 @@ def fitted(rows: list[tuple[int, int, int, float, float]]) -> tuple[list[float],
 
 def main(options: Sequence[str] = ()) -> None:
     """Print the sizes, what they took, and the law."""
-    rows = measured(SIZES + (LONG if "--long" in options else []))
+    asked = argparse.ArgumentParser(prog="python -m bench scale")
+    asked.add_argument("--long", action="store_true", help="the largest sizes too")
+    rows = measured(SIZES + (LONG if asked.parse_args(options).long else []))
     print("clients features records  read one (s)  round (s)")
     for clients, features, records, reading, seconds in rows:
         print(f"{clients:7d} {features:8d} {records:7d} {reading:13.4f} {seconds:10.5f}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +16,7 @@ from fedpca_core.protocol.trace_file import save_trace
 from tests.dashboard.asgi import visit
 
 ROOT = Path(__file__).resolve().parents[1]
+BIN = Path(sys.executable).parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TRACE = fp.simulate(fp.problems.images("digits", 3), fp.SSI(3), rounds=2)
 BLOCKS = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -82,26 +83,68 @@ def test_modules_that_are_run_are_there_and_know_their_command(words):
         assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
 
 
-def test_options_that_are_shown_exist():
-    """Options of the command line, read off its own help."""
-    from fedpca_core import __main__ as line
+#: Commands that no test runs as they stand, for they take hours or ask a publisher: their options
+#: are looked up. `tests/publishers` fetches from a server of its own.
+LOOKED_UP = ("--paper-size", "data olivetti", "data ton-iot", "bench", "scripts")
 
-    with pytest.MonkeyPatch.context() as patch:
-        made: list[argparse.ArgumentParser] = []
-        whole = argparse.ArgumentParser.parse_args
 
-        def seen(self, *arguments, **named):
-            made.append(self)
-            return whole(self, *arguments, **named)
+def lines(page: Path) -> list[str]:
+    """Commands of the core as a page shows them, in its order."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    inside = "\n".join(blocks(page, "", "sh", "bash")).replace("\\\n", " ")
+    found = [*inside.splitlines(), *re.findall(r"`(python -m fedpca_core [^`\n]+)`", text)]
+    shown = [line.split("#")[0].strip() for line in found]
+    return [line for line in shown if line.startswith("python -m fedpca_core")]
 
-        patch.setattr(argparse.ArgumentParser, "parse_args", seen)
-        line.main(["presets"])
-    actions = [one for one in made[0]._actions if isinstance(one, argparse._SubParsersAction)]
-    choices = actions[0].choices
-    for _, words in SHOWN:
-        if words[:3] == ["python", "-m", "fedpca_core"] and len(words) > 3:
-            options = {word for word in words[4:] if word.startswith("--")}
-            assert options <= set(choices[words[3]]._option_string_actions), words
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if lines(page)], ids=lambda page: page.name
+)
+def test_commands_of_the_core_run_as_shown(page, tmp_path):
+    """One after the other in one folder, as somebody who reads the page types them."""
+    save_trace(TRACE, tmp_path / "trace.npz")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{BIN}:{os.environ['PATH']}"}
+    (tmp_path / "trace.json").write_text(said(["config", "trace", "client=1", "grid=1"], tmp_path))
+    for line in lines(page):
+        if not any(part in line for part in LOOKED_UP):
+            done = subprocess.run(
+                line,
+                check=False,
+                shell=True,
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
+            )
+            assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+
+
+def said(words: list[str], folder: Path) -> str:
+    """What the command line of the core says."""
+    command = [sys.executable, "-m", "fedpca_core", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+OPTIONS = sorted(
+    {
+        (words[2], *given[:1], option.split("=")[0])
+        for _, words in SHOWN
+        if words[0] == "python"
+        for given in [[word for word in words[3:4] if word.isalpha() and word.islower()]]
+        for option in words[3:]
+        if option.startswith("--")
+    }
+)
+
+
+@pytest.mark.parametrize("words", OPTIONS, ids=" ".join)
+def test_an_option_that_is_shown_exists(words):
+    """As its own help lists it."""
+    *command, option = words
+    asked = [sys.executable, "-m", *command, "--help"]
+    told = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert re.search(rf"{option}\b", told.stdout)
 
 
 def test_the_site_builds_strictly_and_is_served(tmp_path, monkeypatch):
