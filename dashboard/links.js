@@ -31,7 +31,8 @@ if (!window.fedpcaLinks) {
     const button = event.target.closest?.(".fp-copy");
     if (!button) return;
     const moment = document.querySelector("[data-testid=replay-link]");
-    moment?.click();
+    // It stops at that button: what is open shuts at every click outside that the page hears of.
+    moment?.dispatchEvent(new MouseEvent("click"));
     const address = moment?.dataset.address ?? button.dataset.link;
     button.dataset.address = address;
     const told = (words) => { button.nextElementSibling.textContent = words; };

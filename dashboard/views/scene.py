@@ -68,7 +68,7 @@ def parameters(controls: Controls[SceneSettings]) -> None:
             horizontal=True, gap="small", vertical_alignment="bottom", key="scene_row"
         ):
             controls.draw(*dials.ROW)
-            with st.popover("More", icon=":material/tune:", width="stretch"):
+            with st.popover("More", icon=":material/tune:", width="stretch", key="scene_more"):
                 if controls.parameter("problem", shapes=itself) == "table":
                     own_table.upload(controls)
                     fits = st.container()
