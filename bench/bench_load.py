@@ -210,13 +210,12 @@ def _report(chosen: argparse.Namespace, waits: Waits) -> bool:
     print(f"{what}, {chosen.seconds:g} s, a dial every {chosen.interval:g} s, seed {chosen.seed}")
     print(f"  opening  {_line(waits.opening)}")
     print(f"  errors   {len(waits.errors)} {sorted(set(waits.errors))[:3]}")
-    quarter = max(1, len(waits.memory) // 4)
     for name, at in (("servers", 1), ("workers", 2)):
         values = [entry[at] for entry in waits.memory]
+        before, last = late_quarters(values)
         print(
-            f"  {name:<8} {max(values):.0f} MB at most; "
-            f"{statistics.mean(values[-2 * quarter : -quarter] or values):.0f} in the third "
-            f"quarter of the time, {statistics.mean(values[-quarter:]):.0f} in the last"
+            f"  {name:<8} {max(values):.0f} MB at most; {before:.0f} in the third quarter of the "
+            f"time, {last:.0f} in the last"
         )
     turns = len(waits.opening) + len(waits.repaint)
     server, workers = (
@@ -239,11 +238,8 @@ def _missed(chosen: argparse.Namespace, waits: Waits) -> list[str]:
     if waits.lost or waits.errors:
         missed.append(f"{waits.lost} pictures lost, {len(waits.errors)} errors")
     if chosen.churn:
-        quarter = max(1, len(waits.memory) // 4)
-        servers = [entry[1] for entry in waits.memory]
-        before = statistics.mean(servers[-2 * quarter : -quarter] or servers)
-        grown = statistics.mean(servers[-quarter:]) / before - 1
-        if grown > FLAT:
+        before, last = late_quarters([entry[1] for entry in waits.memory])
+        if (grown := last / before - 1) > FLAT:
             missed.append(f"memory grew by {grown:.0%} in the last quarter, {FLAT:.0%} are allowed")
         return missed
     limit = BESIDE_GIANT_SECONDS if chosen.giant else REPAINT_SECONDS
@@ -252,6 +248,13 @@ def _missed(chosen: argparse.Namespace, waits: Waits) -> list[str]:
     elif (late := _p95(waits.repaint)) > limit:
         missed.append(f"p95 of the repaint is {late:.2f} s, {limit:g} s are allowed")
     return missed
+
+
+def late_quarters(values: Sequence[float]) -> tuple[float, float]:
+    """Means in the third and in the last quarter of the time."""
+    quarter = max(1, len(values) // 4)
+    third = values[-2 * quarter : -quarter] or values
+    return statistics.mean(third), statistics.mean(values[-quarter:])
 
 
 def _p95(waits: list[float]) -> float:

@@ -10,10 +10,12 @@ import asyncio
 import hashlib
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.cookiejar import CookieJar
 from typing import Any
 from urllib.error import HTTPError
+from urllib.request import OpenerDirector
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.Common_pb2 import FileUploaderState, FileURLs
@@ -52,8 +54,7 @@ class Visitor:
     ) -> None:
         self._url = f"ws://{address}/_stcore/stream"
         self._page, self._query, self._hash = page, query, ""
-        self._dials: dict[str, tuple[str, float, float, float]] = {}
-        self._fragments: dict[str, str] = {}
+        self._dials: dict[str, tuple[str, float, float, float, str]] = {}
         self._moved: dict[str, float] = {}
         self._polls: dict[str, asyncio.Task[None]] = {}
         self._pictures: dict[str, str] = {}
@@ -64,8 +65,15 @@ class Visitor:
         self.bytes = 0
 
     async def __aenter__(self) -> Visitor:
+        # A browser's first answer brings cookies: a seat behind a proxy, and a token.
+        cookies = CookieJar()
+        self._browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies))
+        health = f"http://{self._address}/_stcore/health"
+        (await asyncio.to_thread(self._browser.open, health, timeout=PATIENCE)).close()
+        self._cookies = {one.name: one.value or "" for one in cookies}
         self._line = await connect(
             self._url,
+            additional_headers={"Cookie": "; ".join(map("=".join, self._cookies.items()))},
             max_size=None,
             open_timeout=PATIENCE,
             subprotocols=["streamlit"],  # type: ignore[list-item]
@@ -90,27 +98,19 @@ class Visitor:
         return time.monotonic() - began
 
     async def move(self, key: str, step: int, seconds: float) -> bool:
-        """Set a slider to one of its positions, counted from its low end and round and round.
-
-        A page that is still on its way is waited for; a slider that never came is an error.
-        """
-        try:
-            async with asyncio.timeout(seconds):
-                while key not in self._dials:
-                    await asyncio.sleep(0.05)
-        except TimeoutError:
-            self.errors.append(f"the dial “{key}” of page “{self._page}” did not come")
+        """Set a slider to one of its positions, counted from its low end and round and round."""
+        if not await self._came(lambda: key in self._dials, f"the dial “{key}”", seconds):
             return False
-        identity, low, high, width = self._dials[key]
+        identity, low, high, width, fragment = self._dials[key]
         count = round((high - low) / width) + 1
         self._moved[identity] = low + (step % count) * width
         self._changed.clear()
-        await self._run(self._fragments[key])
+        await self._run(fragment)
         return True
 
-    async def upload(self, name: str, content: bytes) -> bool:
-        """Choose a file where the page has a place for one; whether it has, and took it."""
-        if not self._place:
+    async def upload(self, name: str, content: bytes, seconds: float = PATIENCE) -> bool:
+        """Choose a file where the page has a place for one; whether the server took it."""
+        if not await self._came(lambda: bool(self._place), "the place for a file", seconds):
             return False
         message = BackMsg()
         asked = message.file_urls_request
@@ -118,7 +118,10 @@ class Visitor:
         asked.file_names.append(name)
         await self._line.send(message.SerializeToString())
         urls = await asyncio.wait_for(self._urls.get(), PATIENCE)
-        if not await asyncio.to_thread(_put, self._address, urls.upload_url, name, content):
+        url = f"http://{self._address}/{urls.upload_url.lstrip('/')}"
+        token = self._cookies.get("_streamlit_xsrf", "")
+        if refused := await asyncio.to_thread(_put, self._browser, url, name, content, token):
+            self.errors.append(f"the file {name} was refused: {refused}")
             return False
         self._file = FileUploaderState()
         file = self._file.uploaded_file_info.add()
@@ -126,6 +129,17 @@ class Visitor:
         file.file_urls.CopyFrom(urls)
         self._changed.clear()
         await self._run()
+        return True
+
+    async def _came(self, there: Callable[[], bool], what: str, seconds: float) -> bool:
+        """Wait for a part of a page that is still on its way; what never came is an error."""
+        try:
+            async with asyncio.timeout(seconds):
+                while not there():
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            self.errors.append(f"{what} of page “{self._page}” did not come")
+            return False
         return True
 
     async def _run(self, fragment: str = "", poll: bool = False) -> None:
@@ -185,9 +199,8 @@ class Visitor:
         kind = element.WhichOneof("type")
         if kind == "slider":
             dial = element.slider
-            key = dial.id.rpartition("-")[2]
-            self._dials[key] = dial.id, dial.min, dial.max, dial.step
-            self._fragments[key] = fragment
+            where = dial.id, dial.min, dial.max, dial.step, fragment
+            self._dials[dial.id.rpartition("-")[2]] = where
         elif kind == "file_uploader":
             self._place = element.file_uploader.id
         elif kind == "exception":
@@ -202,21 +215,14 @@ class Visitor:
                 self._changed.set()
 
 
-def _put(address: str, path: str, name: str, content: bytes) -> bool:
-    """Send a file as a browser does, with the token of a cookie; whether it was taken."""
-    with urllib.request.urlopen(f"http://{address}/_stcore/health", timeout=PATIENCE) as answer:
-        cookie = str(answer.headers.get("Set-Cookie", "")).partition(";")[0]
+def _put(browser: OpenerDirector, url: str, name: str, content: bytes, token: str) -> str:
+    """Send a file as a browser does, with the token of a cookie; why it was refused, or nothing."""
     head = f'Content-Disposition: form-data; name="{name}"; filename="{name}"'
     body = f"--x\r\n{head}\r\n\r\n".encode() + content + b"\r\n--x--\r\n"
-    headers = {
-        "Content-Type": "multipart/form-data; boundary=x",
-        "Cookie": cookie,
-        "X-Xsrftoken": cookie.partition("=")[2],
-    }
-    url = f"http://{address}/{path.lstrip('/')}"
+    headers = {"Content-Type": "multipart/form-data; boundary=x", "X-Xsrftoken": token}
     request = urllib.request.Request(url, body, headers, method="PUT")
     try:
-        with urllib.request.urlopen(request, timeout=PATIENCE):
-            return True
-    except HTTPError:
-        return False
+        with browser.open(request, timeout=PATIENCE):
+            return ""
+    except HTTPError as refused:
+        return f"{refused.code} {refused.reason}"

@@ -20,6 +20,7 @@ from datetime import date
 from pathlib import Path
 from urllib.parse import urlencode
 
+from bench.bench_load import FLAT, late_quarters
 from bench.visitor import Visitor, said_where_it_fails
 from dashboard.shell.guard import resident_mb
 from fedpca_core.questions.catalogue import PAGES
@@ -27,8 +28,6 @@ from tests.browser.tools import ROOT, serve, started_by
 
 #: Values of links that nobody means well by.
 NASTY = ("", "nan", "-1", "9" * 400, "\x00", "<script>", "∞", "true", "[]", "a" * 3000, "1e400")
-#: Memory may grow so much from the third quarter of the time to the last.
-FLAT = 0.05
 
 
 async def strangers(address: str, end: float, drawn: random.Random, errors: list[str]) -> None:
@@ -116,10 +115,7 @@ async def soak(address: str, server: int, chosen: argparse.Namespace) -> tuple[b
         fell = group.create_task(killer(server, end, chosen.kill, drawn))
         memory_of = group.create_task(watch(server, end))
         told = (await load.communicate())[0].decode()
-    memory = memory_of.result()
-    quarter = max(1, len(memory) // 4)
-    before = sum(memory[-2 * quarter : -quarter] or memory[:1]) / quarter
-    after = sum(memory[-quarter:]) / quarter
+    before, after = late_quarters(memory_of.result())
     lost = "verdict:" not in told or "pictures lost" in told
     held = not lost and not errors and after <= (1 + FLAT) * before
     report = [

@@ -58,6 +58,11 @@ def told(picture: str, dial: str = "") -> bytes:
     return message.SerializeToString()
 
 
+def healthy(connection, request):
+    """What is no websocket asks whether the server is well."""
+    return connection.respond(200, "ok") if request.path == "/_stcore/health" else None
+
+
 def visited(page, monkeypatch, seconds=1.0, interval=0.05) -> tuple[Waits, list[float]]:
     """What a visitor of a server saw, who waits so long; and where he turned its dial to."""
     waits, turned = Waits(), list[float]()
@@ -74,7 +79,8 @@ def visited(page, monkeypatch, seconds=1.0, interval=0.05) -> tuple[Waits, list[
             await page(socket, len(turned))
 
     async def visit():
-        async with serve(line, "127.0.0.1", 0, subprotocols=["streamlit"]) as server:
+        options = {"subprotocols": ["streamlit"], "process_request": healthy}
+        async with serve(line, "127.0.0.1", 0, **options) as server:
             address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
             chosen = Namespace(seconds=0.5, interval=interval)
             await bench_load._visit(chosen, address, waits, Random(0), 0)

@@ -5,16 +5,22 @@ import resource
 import shutil
 import socket
 import subprocess
+import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from bench.visitor import Visitor
+from tests.browser.tools import ROOT, serve
 
 if not shutil.which("nginx"):
     pytest.skip("needs nginx on this machine", allow_module_level=True)
 
-CONFIGURATION = Path(__file__).resolve().parents[2] / "deploy" / "nginx.conf"
+CONFIGURATION = ROOT / "deploy" / "nginx.conf"
 #: Of one tab while it opens.
 CONNECTIONS = 7
 STUDENTS = 200
@@ -46,15 +52,12 @@ async def ask(
     return number, said.partition(": ")[2]
 
 
-async def with_proxy(folder: Path, asked: Callable[[int], Awaitable[None]]) -> None:
-    """Start nginx with the delivered configuration before a laboratory of one's own."""
-    with socket.socket() as one, socket.socket() as other:
-        for each in (one, other):
-            each.bind(("127.0.0.1", 0))
-        port, behind = one.getsockname()[1], other.getsockname()[1]
-    text = CONFIGURATION.read_text()
+@contextmanager
+def proxy(folder: Path, behind: int, host: str) -> Iterator[int]:
+    """The port of an nginx with the delivered configuration, before a laboratory on another."""
+    port, text = free_port(), CONFIGURATION.read_text()
     for old, new in {
-        "${LAB_HOST}": "lab.test",
+        "${LAB_HOST}": host,
         "${LAB_PROXY}": "127.0.0.2",
         "listen 8080": f"listen 127.0.0.1:{port}",
         "server laboratory:8501": f"server 127.0.0.1:{behind}",
@@ -65,23 +68,36 @@ async def with_proxy(folder: Path, asked: Callable[[int], Awaitable[None]]) -> N
         text = text.replace(old, new)
     file = folder / "nginx.conf"
     file.write_text("daemon off;\n" + text)
-    server = await asyncio.start_server(laboratory, "127.0.0.1", behind, backlog=2048)
     nginx = subprocess.Popen(["nginx", "-p", str(folder), "-c", str(file)])
     try:
-        for _ in range(200):
-            try:
-                await ask(port, "/")
-                break
-            except OSError:
-                await asyncio.sleep(0.05)
-        await asked(port)
+        with socket.socket() as probe:
+            while probe.connect_ex(("127.0.0.1", port)) and nginx.poll() is None:
+                time.sleep(0.05)
+        yield port
         assert "not enough" not in (folder / "error.log").read_text()
     finally:
         nginx.terminate()
         nginx.wait(10)
+
+
+async def with_proxy(folder: Path, asked: Callable[[int], Awaitable[None]]) -> None:
+    """Ask nginx before a laboratory of one's own."""
+    behind = free_port()
+    server = await asyncio.start_server(laboratory, "127.0.0.1", behind, backlog=2048)
+    try:
+        with proxy(folder, behind, "lab.test") as port:
+            await asked(port)
+    finally:
         for writer in HELD:
             writer.close()
         server.close()
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody uses now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
 
 
 @pytest.fixture
@@ -114,6 +130,35 @@ def test_a_hall_of_two_hundred_behind_one_address(tmp_path, many_files):
 
     asyncio.run(with_proxy(tmp_path, hall))
     asyncio.run(with_proxy(tmp_path, files))
+
+
+async def brings(address: str, who: int, errors: list[str]) -> list[bool]:
+    """Open a page, bring two tables of one's own and see each; whether a picture came."""
+    seen = []
+    link = "problem=table&clients=3&components=2"
+    async with Visitor(address, "converge", link, errors) as visitor:
+        for turn in (1, 2):
+            records = np.random.default_rng([who, turn]).standard_normal((90, 3))
+            rows = "\n".join(",".join(map(str, one)) for one in records)
+            taken = await visitor.upload(f"{turn}.csv", f"a,b,c\n{rows}\n".encode())
+            seen.append(taken and await visitor.picture(120.0) is not None)
+    return seen
+
+
+def test_twenty_real_sessions_behind_one_address_bring_their_tables(tmp_path, many_files):
+    """The laboratory itself behind the delivered proxy: nobody's table is refused or not shown."""
+
+    async def hall(address: str) -> list[list[bool]]:
+        return await asyncio.gather(*(brings(address, who, errors) for who in range(20)))
+
+    errors: list[str] = []
+    with (
+        serve(ROOT / "app.py", tmp_path, "2") as server,
+        proxy(tmp_path, int(server.rpartition(":")[2]), "127.0.0.1") as port,
+    ):
+        seen = asyncio.run(hall(f"127.0.0.1:{port}"))
+    assert errors == []
+    assert seen == [[True, True]] * 20
 
 
 def test_the_status_is_closed_and_nobody_says_where_he_comes_from(tmp_path):
