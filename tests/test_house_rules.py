@@ -112,9 +112,23 @@ def core_dependencies() -> list[str]:
     return dependencies
 
 
+def extras() -> list[str]:
+    """What pip installs with it where somebody asks."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return [one for wanted in project["optional-dependencies"].values() for one in wanted]
+
+
 def test_the_core_imports_only_what_pip_installs_with_it():
     assert len(CORE) > 20
-    assert undeclared(CORE, distributions(core_dependencies())) == []
+    assert undeclared(CORE, distributions([*core_dependencies(), *extras()])) == []
+
+
+def test_nothing_imports_an_extra_before_it_is_used():
+    for source in CORE:
+        top = [node for node in ast.parse(source.read_text(encoding="utf-8")).body
+               if isinstance(node, ast.Import | ast.ImportFrom)]  # fmt: skip
+        said = " ".join(map(ast.unparse, top))
+        assert not [one for one in extras() if Requirement(one).name in said.split()], source
 
 
 def fetching(source: Path) -> list[str]:
@@ -179,7 +193,8 @@ def test_importing_the_whole_core_loads_no_dashboard():
 
 
 def test_the_rooms_import_only_what_the_requirements_name():
-    assert undeclared(python_files(*ROOMS), distributions(lines_of("requirements.txt"))) == []
+    installed = distributions([*lines_of("requirements.txt"), *extras()])
+    assert undeclared(python_files(*ROOMS), installed) == []
     tools = distributions(lines_of("requirements-dev.txt")) | {"packaging"}  # comes with pytest
     optional = distributions(lines_of("requirements-flower.txt"))
     optional |= distributions(lines_of("requirements-peers.txt"))

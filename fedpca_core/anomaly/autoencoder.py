@@ -10,6 +10,7 @@ import time
 from collections.abc import Generator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,19 +27,63 @@ FEDAE = (32, 16, 32)
 FEDAE_2 = (32, 24, 16, 24, 32)
 #: Inputs are clipped to so many standard deviations: one extreme counter would own the loss.
 CLIP = 10.0
+#: Adam's step.
+RATE = 1e-3
 _BATCH = 64
-_LEARNING_RATE = 1e-3
 _FIRST, _SECOND, _SMALL = 0.9, 0.999, 1e-8  # Adam's usual constants
 
 Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Network:
+    """An autoencoder as federated averaging sees it: a vector of weights that a client improves."""
+
+    features: int
+    #: Widths of the hidden layers, the code in the middle.
+    hidden: tuple[int, ...] = FEDAE
+    rate: float = RATE
+
+    @property
+    def stacks(self) -> tuple[tuple[int, ...], ...]:
+        """Widths from input to output, of each part."""
+        return ((self.features, *self.hidden, self.features),)
+
+    @property
+    def parameters(self) -> int:
+        """Numbers in one upload."""
+        return sum(map(parameters, self.stacks))
+
+    def descend(
+        self, start: Array, records: Floats, rows: NDArray[np.int64], draws: np.random.Generator
+    ) -> tuple[Array, float]:
+        """Adam from ``start`` on the given rows (clients, steps, batch); its moments start at 0.
+
+        Returns (clients, parameters) weights, and the mean loss.
+        """
+        clients, steps, _ = rows.shape
+        flat = np.repeat(start.astype(np.float32)[None], clients, axis=0)
+        first, second = np.zeros_like(flat), np.zeros_like(flat)
+        total = 0.0
+        for step in range(1, steps + 1):
+            losses, slope = gradient(self.stacks[0], flat, records[rows[:, step - 1]])
+            first += (1 - _FIRST) * (slope - first)
+            second += (1 - _SECOND) * (slope**2 - second)
+            rate = self.rate * np.sqrt(1 - _SECOND**step) / (1 - _FIRST**step)
+            flat -= np.float32(rate) * first / (np.sqrt(second) + _SMALL)
+            total += float(losses.mean())
+        return flat.astype(float), total / steps
+
+    def reconstruct(self, weights: Floats, records: Floats) -> Floats:
+        """What records come out as, for weights (1, parameters)."""
+        return forward(split(self.stacks[0], weights), records[None])[-1][0]
 
 
 @dataclass(frozen=True, eq=False)
 class Autoencoder:
     """A trained model."""
 
-    #: Widths from input to output.
-    layers: tuple[int, ...]
+    network: Network
     #: (parameters,) float64: All matrices and offsets, flattened in order.
     weights: Array
     #: bytes_up, bytes_down: Over all clients and rounds, float32.
@@ -48,21 +93,16 @@ class Autoencoder:
     #: (rounds,) float64: Mean training loss of the participants' last epoch.
     losses: Array
 
-    @property
-    def parameters(self) -> int:
-        """Numbers in one upload."""
-        return parameters(self.layers)
-
 
 def parameters(layers: tuple[int, ...]) -> int:
-    """Number of weights and offsets of a network."""
+    """Number of weights and offsets of a stack of layers."""
     return sum((a + 1) * b for a, b in pairwise(layers))
 
 
 def training(
     problem: Problem,
+    network: Network,
     *,
-    hidden: tuple[int, ...] = FEDAE,
     rounds: int = 40,
     participation: float = 0.1,
     local_epochs: int = 1,
@@ -74,8 +114,6 @@ def training(
 
     Parameters
     ----------
-    hidden : tuple of int
-        Widths of the hidden layers.
     local_epochs : int
         Passes over a client's own records in a round, in batches of 64.
 
@@ -89,7 +127,6 @@ def training(
         "covariances; choose a problem with records.",
     )
     assert problem.blocks is not None
-    layers = (problem.features, *hidden, problem.features)
     streams = Streams(seed)
     setting = Setting(
         features=problem.features,
@@ -103,7 +140,7 @@ def training(
     np.clip(records, -CLIP, CLIP, out=records)
     begins = np.concatenate([[0], np.cumsum(setting.samples)[:-1]])
     steps = local_epochs * max(1, round(float(setting.samples.mean()) / _BATCH))
-    weights = _initial(layers, streams.generator("start"))
+    weights = _initial(network.stacks, streams.generator("start"))
     losses = []
     began = time.perf_counter()
     for round_ in range(1, rounds + 1):
@@ -122,12 +159,13 @@ def training(
         )[present]
         local = (draws * setting.samples[present][:, None, None]).astype(np.int64)
         local = np.minimum(local, setting.samples[present][:, None, None] - 1)
-        stepped, loss = _descend(layers, received, records, begins[present][:, None, None] + local)
+        rows = begins[present][:, None, None] + local
+        stepped, loss = network.descend(received, records, rows, streams.generator("codes", round_))
         losses.append(loss)
         weights = mailbox.up({"weights": stepped}, plan).mean("weights")
         yield round_ / rounds
     return Autoencoder(
-        layers=layers,
+        network=network,
         weights=weights,
         bytes_up=mailbox.bytes_up,
         bytes_down=mailbox.bytes_down,
@@ -138,25 +176,23 @@ def training(
 
 def score(model: Autoencoder, records: Array, rows: int = 8192) -> Array:
     """Mean squared reconstruction error of every (clipped) record, (records,)."""
-    matrices = _split(model.layers, model.weights.astype(np.float32)[None])
-    result = np.empty(len(records))
+    weights, result = model.weights.astype(np.float32)[None], []
     for begin in range(0, len(records), rows):
         part = np.clip(records[begin : begin + rows], -CLIP, CLIP).astype(np.float32)
-        output = _forward(matrices, part[None])[-1][0]
-        result[begin : begin + rows] = ((output - part) ** 2).mean(axis=1)
-    return result
+        result.append(((model.network.reconstruct(weights, part) - part) ** 2).mean(axis=1))
+    return np.concatenate(result).astype(float)
 
 
 # ---------------------------------------------------------------------- the network
-def _initial(layers: tuple[int, ...], generator: np.random.Generator) -> Array:
+def _initial(stacks: tuple[tuple[int, ...], ...], generator: np.random.Generator) -> Array:
     parts = []
-    for fan_in, fan_out in pairwise(layers):
+    for fan_in, fan_out in (pair for stack in stacks for pair in pairwise(stack)):
         bound = np.sqrt(6.0 / (fan_in + fan_out))  # Glorot and Bengio
         parts += [generator.uniform(-bound, bound, fan_in * fan_out), np.zeros(fan_out)]
     return np.concatenate(parts)
 
 
-def _split(layers: tuple[int, ...], flat: Floats) -> list[tuple[Floats, Floats]]:
+def split(layers: tuple[int, ...], flat: Any) -> list[tuple[Any, Any]]:
     """Views (clients, in, out) and (clients, 1, out) into flat weights (clients, parameters)."""
     result, at = [], 0
     for fan_in, fan_out in pairwise(layers):
@@ -167,13 +203,13 @@ def _split(layers: tuple[int, ...], flat: Floats) -> list[tuple[Floats, Floats]]
     return result
 
 
-def _forward(matrices: list[tuple[Floats, Floats]], batch: Floats) -> list[Floats]:
+def forward(matrices: list[tuple[Any, Any]], batch: Any) -> list[Any]:
     """Activations of every layer, the input first; ReLU between layers, none at the output."""
     activations = [batch]
     for index, (matrix, offset) in enumerate(matrices):
         value = activations[-1] @ matrix + offset
         if index < len(matrices) - 1:
-            np.maximum(value, 0.0, out=value)
+            value = value.clip(0)
         activations.append(value)
     return activations
 
@@ -188,13 +224,13 @@ def gradient(layers: tuple[int, ...], flat: Floats, batch: Floats) -> tuple[Floa
 
     Returns (clients,) losses, (clients, parameters) gradients.
     """
-    matrices = _split(layers, flat)
-    activations = _forward(matrices, batch)
+    matrices = split(layers, flat)
+    activations = forward(matrices, batch)
     difference = activations[-1] - batch
     losses = (difference**2).mean(axis=(1, 2))
     slope = difference * (2.0 / (batch.shape[1] * batch.shape[2]))
     result = np.empty_like(flat)
-    slots = _split(layers, result)
+    slots = split(layers, result)
     for index in range(len(matrices) - 1, -1, -1):
         matrix, offset = slots[index]
         matrix[...] = activations[index].swapaxes(1, 2) @ slope
@@ -202,21 +238,3 @@ def gradient(layers: tuple[int, ...], flat: Floats, batch: Floats) -> tuple[Floa
         if index:
             slope = (slope @ matrices[index][0].swapaxes(1, 2)) * (activations[index] > 0)
     return losses, result
-
-
-def _descend(
-    layers: tuple[int, ...], start: Array, records: Floats, rows: NDArray[np.int64]
-) -> tuple[Array, float]:
-    """Adam from ``start`` on the given rows (clients, steps, batch); its moments start at 0."""
-    clients, steps, _ = rows.shape
-    flat = np.repeat(start.astype(np.float32)[None], clients, axis=0)
-    first, second = np.zeros_like(flat), np.zeros_like(flat)
-    total = 0.0
-    for step in range(1, steps + 1):
-        losses, slope = gradient(layers, flat, records[rows[:, step - 1]])
-        first += (1 - _FIRST) * (slope - first)
-        second += (1 - _SECOND) * (slope**2 - second)
-        rate = _LEARNING_RATE * np.sqrt(1 - _SECOND**step) / (1 - _FIRST**step)
-        flat -= np.float32(rate) * first / (np.sqrt(second) + _SMALL)
-        total += float(losses.mean())
-    return flat.astype(float), total / steps

@@ -110,24 +110,18 @@ def random_subspace(detection: DetectionTask, components: int, seed: int = 0) ->
 
 
 def autoencoder_detector(
-    detection: DetectionTask,
-    *,
-    hidden: tuple[int, ...] = autoencoder.FEDAE,
-    participation: float = 0.1,
-    seed: int = 0,
+    detection: DetectionTask, name: str, network: autoencoder.Network, **how: Any
 ) -> Generator[float, None, Detector]:
-    """FedAE or FedAE-2: an autoencoder averaged over the clients (FedAvg).
+    """A network averaged over the clients (FedAvg); ``how`` is as in `autoencoder.training`.
 
     Yields the share of the training that is done, returns the detector.
     """
-    model = yield from autoencoder.training(
-        detection.problem, hidden=hidden, participation=participation, seed=seed
-    )
+    model = yield from autoencoder.training(detection.problem, network, **how)
     return _scored(
-        "FedAE" if hidden == autoencoder.FEDAE else "FedAE-2",
+        name,
         detection,
         lambda records: autoencoder.score(model, records),
-        upload_floats=model.parameters,
+        upload_floats=network.parameters,
         bytes_total=model.bytes_up + model.bytes_down,
         training_seconds=model.seconds,
     )

@@ -12,18 +12,34 @@ from fedpca_core.errors import require
 
 
 def best_for_labels(attack: np.ndarray, scores: Array) -> float:
-    """Oracle: the threshold that maximises TPR - FPR on labelled test records.
+    """Oracle: the threshold that maximises TPR - FPR on labelled test records."""
+    return for_labels(attack, scores)["largest TPR − FPR"]
 
-    The alarm is raised *above* the threshold, so the value returned lies halfway to the next
-    smaller score.
+
+def for_labels(attack: np.ndarray, scores: Array, recall: float = 0.0) -> dict[str, float]:
+    """Thresholds by rule: the largest TPR - FPR, and what else published words may mean.
+
+    The alarm is raised *above* a threshold, so each lies halfway to the next smaller score.
+
+    Parameters
+    ----------
+    recall : float
+        In per cent: one of them comes nearest to it.
     """
-    false_alarms, caught, thresholds = roc_curve(attack, scores, drop_intermediate=False)
-    best = int(np.argmax(caught - false_alarms))
-    if best == 0:  # raise no alarm at all
-        return float(scores.max())
-    if best + 1 < len(thresholds):
-        return float(0.5 * (thresholds[best] + thresholds[best + 1]))
-    return float(np.nextafter(thresholds[best], -np.inf))
+    alarms, caught, levels = roc_curve(attack, scores, drop_intermediate=False)
+    many, few = float(attack.sum()), float(len(attack) - attack.sum())
+    hits, false = caught * many, alarms * few
+    rules = {
+        "largest TPR − FPR": caught - alarms,
+        "best accuracy": hits + few - false,
+        "best F1": 2 * hits / (hits + false + many),
+        "nearest the corner": -np.hypot(1 - caught, alarms),
+        "printed recall": -np.abs(caught - recall / 100),
+    }
+    # The first level, infinity, raises no alarm; below the last one all do.
+    least = np.nextafter(levels[-1], -np.inf)
+    between = np.concatenate([[levels[1]], 0.5 * (levels[1:-1] + levels[2:]), [least]])
+    return {name: float(between[int(np.argmax(value))]) for name, value in rules.items()}
 
 
 def quantile(scores: Array, share: float = 0.95) -> float:

@@ -6,7 +6,7 @@ depend. Rounds stream by, nothing but their measures is kept.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,9 +60,6 @@ MATCHED = 1.07e-7
 CHANGE, LONGEST = 1e-10, 3000
 #: Rounds after which a bare product is timed once, to compare a method's time with.
 TIMED_EVERY = 10
-#: In runs that are not timed, features with singular values below this share of the largest are
-#: left out: their products are below 1e-17.
-NEGLIGIBLE = 1e-9
 #: Points of a kept curve.
 CURVE_POINTS = 40
 #: See `Experiment.hours`: some 2,000 products a start and value, 0.9 s each at table-1's size.
@@ -82,6 +79,12 @@ class FapsConvergence(Experiment):
     source = "faps"
     x_title = "communication round"
     y_title = "relative error"
+    #: In runs that are not timed, features with singular values below this share of the largest are
+    #: left out: their products are below 1e-17.
+    negligible: ClassVar[float] = 1e-9
+    methods: ClassVar[Sequence[str]] = tuple(COMPARED)
+    #: What a cell's numbers depend on besides its data and method.
+    read_at: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, name: str, measure: str = "rounds") -> None:
         self.preset: FapsPreset = preset(name)
@@ -91,9 +94,14 @@ class FapsConvergence(Experiment):
 
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
         return [
-            Cell(self._part(value), series, seed, {**self._fields(size, value), "series": series})
+            Cell(
+                self._part(value),
+                series,
+                seed,
+                {**self._fields(size, value), "series": series, **self.read_at},
+            )
             for value in self._values(size)
-            for series in COMPARED
+            for series in self.methods
             for seed in range(seeds)
         ]
 
@@ -105,7 +113,9 @@ class FapsConvergence(Experiment):
         ]
         varied = f"; {self.preset.varied} varied" if self.preset.varied else ""
         cut = any(self._leading(size, value) for value in self._values(size))
-        left = f"; singular values below {NEGLIGIBLE:g} of the largest count as 0" if cut else ""
+        left = (
+            f"; singular values below {self.negligible:g} of the largest count as 0" if cut else ""
+        )
         return ", ".join(shown) + varied + left
 
     def needs(self, size: Size) -> tuple[str, ...]:
@@ -119,22 +129,31 @@ class FapsConvergence(Experiment):
 
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
         yield Step(0.0, f"{cell.name}: preparing the data")
-        value = self._value(cell, size)
-        problem = self._made(size, value)
-        components = int(cell.configuration["components"])
-        algorithm = COMPARED[cell.series](components)
-        printed = self._printed_error(cell.series)
-        counted = size == "paper" and self.preset.counted
-        if counted and algorithm.near == "power":
-            algorithm = Pooled(algorithm, problem.covariance)
-        features = int(self._fields(size, value)["features"]) if counted else problem.features
-        if problem.features < features:
-            algorithm = Leading(algorithm, features)
+        problem, algorithm, features = self._prepared(cell, size)
+        printed, timed = self._printed_error(cell.series), not self._counted(size)
         return (
             yield from measure_run(
-                problem, algorithm, cell, printed, timed=not counted, features=features
+                problem, algorithm, cell, printed, timed=timed, features=features
             )
         )
+
+    def _counted(self, size: Size) -> bool:
+        """Whether runs are counted and not timed, so that what is known may be left out."""
+        return size == "paper" and self.preset.counted
+
+    def _prepared(self, cell: Cell, size: Size) -> tuple[Problem, Algorithm, int]:
+        """A cell's problem, its method, and all features, of which the problem may have fewer."""
+        value = self._value(cell, size)
+        problem = self._made(size, value)
+        algorithm = COMPARED[cell.series](int(cell.configuration["components"]))
+        if not self._counted(size):
+            return problem, algorithm, problem.features
+        if algorithm.near == "power":
+            algorithm = Pooled(algorithm, problem.covariance)
+        features = int(self._fields(size, value).get("features", problem.features))
+        if problem.features < features:
+            algorithm = Leading(algorithm, features)
+        return problem, algorithm, features
 
     def _printed_error(self, series: str) -> float:
         """The relative error at which the paper's table gives the KKT violation."""
@@ -151,11 +170,11 @@ class FapsConvergence(Experiment):
 
         Beside those that count there are as many as the start has columns (`Leading`).
         """
-        if size != "paper" or not self.preset.counted:
-            return None
         fields = self._fields(size, value)
+        if not self._counted(size) or "decay" not in fields:
+            return None
         roots = singular_values(fields["features"], fields["decay"], None)
-        kept = int((roots > NEGLIGIBLE).sum()) + int(fields["components"])
+        kept = int((roots > self.negligible).sum()) + int(fields["components"])
         return kept if kept < len(roots) else None
 
     # ------------------------------------------------------------------ configurations

@@ -5,18 +5,15 @@ else. One run is read at each rule, so that all methods of a table have the same
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fedpca_core import metrics
 from fedpca_core.papers.experiment import Cell, Number, Size
-from fedpca_core.papers.faps_runs import CHANGE, COMPARED, LONGEST, FapsConvergence
-from fedpca_core.papers.leading import Leading
-from fedpca_core.papers.pooled import Pooled
-from fedpca_core.problems.spectrum import singular_values
+from fedpca_core.papers.faps_runs import CHANGE, LONGEST, FapsConvergence
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
-from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Step
 
 #: Methods of the tables, and the reading with five inner steps.
@@ -30,43 +27,23 @@ RULES: Mapping[str, float] = {
     "scaled violation at most 2e-6": 2e-6,
     "violation at most 1e-4, not scaled": 1e-4,
 }
-#: Features with singular values below this share of the largest are left out: their products are
-#: below 1e-10 of the largest, and errors are read down to 1e-7.
-NEGLIGIBLE = 1e-5
 
 
 class Stopped(FapsConvergence):
     """One of FAPS's tables, read at every rule of `RULES`."""
 
-    measure = ""
+    #: Products of what is left out are below 1e-10 of the largest; errors are read down to 1e-7.
+    negligible = 1e-5
+    methods = METHODS
+    read_at: ClassVar[Mapping[str, Any]] = {"rules": dict(RULES)}
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.key, self.title, self.measure = f"{name}-stops", f"{self.title}: where runs stop", ""
 
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
-        return [
-            Cell(
-                self._part(value),
-                series,
-                seed,
-                {**self._fields(size, value), "series": series, "rules": dict(RULES)},
-            )
-            for value in self._values(size)
-            for series in METHODS
-            for seed in range(seeds)
-        ]
-
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
         yield Step(0.0, f"{cell.name}: preparing the data")
-        value = self._value(cell, size)
-        problem = self._made(size, value)
-        algorithm = COMPARED[cell.series](int(cell.configuration["components"]))
-        if algorithm.near == "power":
-            algorithm = Pooled(algorithm, problem.covariance)
-        features = int(self._fields(size, value).get("features", problem.features))
-        if problem.features < features:
-            algorithm = Leading(algorithm, features)
+        problem, algorithm, _ = self._prepared(cell, size)
         spectrum = np.linalg.eigvalsh(problem.covariance)
         trace, largest = float(spectrum.sum()), float(spectrum[-1])
         wire = Channel(record="estimates")
@@ -99,10 +76,5 @@ class Stopped(FapsConvergence):
             for measure, value in zip(("rounds", "kkt", "relative_error"), values, strict=True)
         ]
 
-    def _leading(self, size: Size, value: Value | None) -> int | None:
-        fields = self._fields(size, value)
-        if size != "paper" or "decay" not in fields:
-            return None
-        roots = singular_values(fields["features"], fields["decay"], None)
-        kept = int((roots > NEGLIGIBLE).sum()) + int(fields["components"])
-        return kept if kept < len(roots) else None
+    def _counted(self, size: Size) -> bool:
+        return size == "paper"

@@ -9,22 +9,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_curve
 
 from fedpca_core.algorithms.fedpe import FedPE
 from fedpca_core.algorithms.fedpg import FedPG
+from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2, RATE, Network, training
+from fedpca_core.anomaly.autoencoder import score as reconstruction_error
+from fedpca_core.anomaly.bigan import BiGAN
 from fedpca_core.anomaly.evaluation import area_pair, evaluate
 from fedpca_core.anomaly.scores import score
+from fedpca_core.anomaly.thresholds import for_labels
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import InvalidInput
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
+from fedpca_core.papers.files import paper
 from fedpca_core.papers.iot import TABLE_I
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import task
-from fedpca_core.questions.anomaly.trained import detector
+from fedpca_core.questions.anomaly.trained import detector, told
 from fedpca_core.steps import Part, Step
 
 DATA = {"unsw": "UNSW-NB15", "ton": "TON-IoT"}
@@ -47,10 +51,20 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "transform": "none", "components": 11, "rounds": 500, "split": "iid"
     },
 }  # fmt: skip
+#: What else is tried of networks by name: readings that say what is changed in the training, and
+#: the hidden layers of those with two and with four.
+TRAININGS: Mapping[str, Mapping[str, Any]] = {
+    one.name: one.changes
+    for one in paper("iot").readings["table-1"]
+    if one.reads.get("part") == one.name and one.name not in SETTINGS
+}
 SCRIPT_STEP, PENALTY = 1e-4, 1.0
 #: Clients whose own subspaces are scored.
 ALONE = 20
-_ENCODERS = {"FedAE": "fedae", "FedAE-2": "fedae-2"}
+#: Kind of the networks, and which of two widths they have.
+NETWORKS: Mapping[str, tuple[type[Network], int]] = {
+    "FedAE": (Network, 0), "FedAE-2": (Network, 1), "FedBiGAN": (BiGAN, 0), "FedBiGAN-2": (BiGAN, 1)
+}  # fmt: skip
 _SUBSPACES = ("FedPE", "FedPG")
 
 
@@ -82,12 +96,10 @@ class TableReadings(Experiment):
         return [
             Cell(part, series, seed, {"data": self.data, **fields})
             for seed in range(seeds)
-            for part, fields in SETTINGS.items()
-            for series in (
-                *_SUBSPACES,
-                *(("Self-learning PCA",) if "scripts" not in part else ()),
-                *((*_ENCODERS, "Norm only") if "scripts" not in part else ()),
-            )
+            for part, fields in {**SETTINGS, **TRAININGS}.items()
+            for series in (*_SUBSPACES, "Self-learning PCA", "Norm only", *NETWORKS)
+            if (series in NETWORKS or part in SETTINGS)
+            and (series in _SUBSPACES or "scripts" not in part)
         ]
 
     def described(self, size: Size) -> str:
@@ -120,11 +132,18 @@ class TableReadings(Experiment):
             except InvalidInput:  # its fixed steps are too long for these data
                 return [Number(cell.series, "diverged", 1.0)]
             rates = self._rates(on, cell.series, score(on.records, basis))
+        elif cell.series in NETWORKS:
+            kind, width = NETWORKS[cell.series]
+            how = dict(TRAININGS.get(cell.part, {}))
+            hidden = how.pop("hidden", (FEDAE, FEDAE_2))[width]
+            network = kind(on.problem.features, hidden, how.pop("rate", RATE))
+            run = training(on.problem, network, seed=cell.seed, **how)
+            model = yield from told(run, cell.name)
+            rates = self._rates(on, cell.series, reconstruction_error(model, on.records))
+        elif cell.series == "Norm only":
+            rates = self._rates(on, cell.series, score(on.records, None))
         else:
-            key = _ENCODERS.get(cell.series, "norm" if cell.series == "Norm only" else "federated")
-            if key == "federated":
-                settings = replace(settings, method=cell.series.lower())
-            one = yield from detector(key, settings)
+            one = yield from detector("federated", replace(settings, method=cell.series.lower()))
             rates = self._rates(on, cell.series, one.scores)
         return [Number(cell.series, name, value) for name, value in rates.items()]
 
@@ -132,43 +151,14 @@ class TableReadings(Experiment):
         areas = area_pair(on.attack, scores)
         printed = TABLE_I[self.data].get(series, TABLE_I[self.data]["FedPG"])
         found = {"auc": areas[0], "average_precision": areas[1]}
-        for rule, level in thresholds(on.attack, scores, printed.recall).items():
+        for rule, level in for_labels(on.attack, scores, printed.recall).items():
             judged = evaluate(on.attack, scores, level, areas)
             found |= {f"{name}, {rule}": 100 * rate for name, rate in judged.rates().items()}
         return found
 
     def _settings(self, part: str, seed: int) -> AnomalySettings:
-        return AnomalySettings(problem=self.data, rule="oracle", seed=seed, **SETTINGS[part])
-
-
-def thresholds(attack: np.ndarray, scores: Array, recall: float) -> dict[str, float]:
-    """Levels by rule: the stated one, and those that the same words may mean.
-
-    Parameters
-    ----------
-    recall : float
-        The printed recall, in per cent.
-    """
-    alarms, caught, levels = roc_curve(attack, scores, drop_intermediate=False)
-    many, few = float(attack.sum()), float(len(attack) - attack.sum())
-    hits, false = caught * many, alarms * few
-    rules = {
-        "largest TPR − FPR": caught - alarms,
-        "best accuracy": hits + few - false,
-        "best F1": 2 * hits / (hits + false + many),
-        "nearest the corner": -np.hypot(1 - caught, alarms),
-        "printed recall": -np.abs(caught - recall / 100),
-    }
-    return {name: _below(levels, int(np.argmax(value))) for name, value in rules.items()}
-
-
-def _below(levels: Array, index: int) -> float:
-    """A level that raises the alarm for all scores from the given one on."""
-    if index == 0:
-        return float(levels[1])
-    if index + 1 < len(levels):
-        return float(0.5 * (levels[index] + levels[index + 1]))
-    return float(np.nextafter(levels[index], -np.inf))
+        fields = SETTINGS.get(part, SETTINGS["rank 2"])
+        return AnomalySettings(problem=self.data, rule="oracle", seed=seed, **fields)
 
 
 def as_in_the_scripts(on: DetectionTask, series: str, rounds: int, seed: int) -> Array:

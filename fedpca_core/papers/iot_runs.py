@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2, parameters
+from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2
 from fedpca_core.anomaly.evaluation import area, evaluate
 from fedpca_core.anomaly.scores import score
+from fedpca_core.anomaly.thresholds import best_for_labels
 from fedpca_core.linalg.stiefel import orthonormalise, remove_span
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
-from fedpca_core.papers.iot_readings import DATA, thresholds
+from fedpca_core.papers.iot_readings import DATA, NETWORKS
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
 from fedpca_core.questions.anomaly.settings import AnomalySettings
@@ -35,13 +36,6 @@ RECORDS, CARD = 560, 24e9
 #: Numbers of a number's size that training holds: weights, gradient, Adam's two moments; of a
 #: subspace method frame, multiplier, average and gradient.
 COPIES = 4
-#: Hidden layers of the networks, and of the discriminators that FedBiGAN sends beside them.
-NETWORKS: Mapping[str, tuple[Sequence[int], Sequence[int]]] = {
-    "FedAE": (FEDAE, ()),
-    "FedAE-2": (FEDAE_2, ()),
-    "FedBiGAN": (FEDAE, FEDAE[:1]),
-    "FedBiGAN-2": (FEDAE_2, FEDAE_2[:2]),
-}
 #: Local solves of a client in a run that is followed to its end, whatever its participation.
 SOLVES: Mapping[Size, int] = {"paper": 500, "live": 200}
 _BOTH = {"FedPG": {"method": "fedpg"}, "FedPE": {"method": "fedpe"}}
@@ -157,7 +151,7 @@ class Runs(Experiment):
             found |= {"rounds_learnt": float(enough[0]), "seconds": spent[enough[0] + 1]}
         if on.source.labelled:
             scores = score(on.records, entry.estimate)
-            level = thresholds(on.attack, scores, 0.0)["largest TPR − FPR"]
+            level = best_for_labels(on.attack, scores)
             found["auc"] = area(on.attack, scores)
             found["accuracy"] = evaluate(on.attack, scores, level).accuracy
         numbers = [Number(name, measure, value) for measure, value in found.items()]
@@ -225,7 +219,7 @@ class Bytes(Experiment):
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
         fixed = {"features": FEATURES, "clients": 100, "records": RECORDS, "card": CARD}
         return [
-            Cell(f"k = {rank}", name, 0, {"rank": rank, **fixed, "hidden": NETWORKS.get(name, ())})
+            Cell(f"k = {rank}", name, 0, {"rank": rank, **fixed})
             for rank in UPLOADED
             for name in (*NETWORKS, "FedPG", "FedPE")
         ]
@@ -239,10 +233,8 @@ class Bytes(Experiment):
         sent = FEATURES * rank
         held = COPIES * sent + FEATURES**2 + rank**2 * (name == "FedPE")
         if name in NETWORKS:
-            hidden, judge = NETWORKS[name]
-            code = hidden[len(hidden) // 2]
-            sent = parameters((FEATURES, *hidden, FEATURES))
-            sent += parameters((FEATURES + code, *judge, 1)) if judge else 0
+            kind, width = NETWORKS[name]
+            sent = kind(FEATURES, (FEDAE, FEDAE_2)[width]).parameters
             held = COPIES * sent
         records = FEATURES * int(cell.configuration["records"])
         whole = 4 * (held + records) * int(cell.configuration["clients"])

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from fedpca_core.errors import require
-from fedpca_core.papers.experiment import COLUMNS, Cell, Experiment, Number, Size, tidy
+from fedpca_core.papers.experiment import Cell, Experiment, Number, Size, tidy
 from fedpca_core.papers.results import commit, peak_memory
 from fedpca_core.problems.data_sets import require_here
 from fedpca_core.steps import Run, Step, part
@@ -68,8 +68,8 @@ def reproduce(
             if file is not None:
                 keep(file, cell, numbers, time.perf_counter() - began)
         tables.append(tidy(experiment, size, cell, numbers))
-        yield Step(share[1], f"{cell.name}: done", _joined(tables))
-    return _joined(tables)
+        yield Step(share[1], f"{cell.name}: done", pd.concat(tables, ignore_index=True))
+    return pd.concat(tables, ignore_index=True)
 
 
 def _file(out: Path, experiment: Experiment, size: Size, cell: Cell) -> Path:
@@ -97,9 +97,3 @@ def kept(file: Path, cell: Cell) -> Sequence[Number] | None:
     if any(content.get(name) != value for name, value in cell.described.items()):
         return None
     return [Number(series, measure, result, x) for series, measure, x, result in content["numbers"]]
-
-
-def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    if not tables:
-        return pd.DataFrame(columns=list(COLUMNS))
-    return pd.concat(tables, ignore_index=True)

@@ -185,11 +185,12 @@ def test_backpropagation_against_differences():
 
 
 def test_federated_autoencoder_learns_and_counts_its_bytes(detection):
-    model = done(autoencoder.training(detection.problem, rounds=15, local_epochs=2))
+    network = autoencoder.Network(24)
+    model = done(autoencoder.training(detection.problem, network, rounds=15, local_epochs=2))
     assert model.losses[-1] < 0.75 * model.losses[0]
-    assert model.parameters == autoencoder.parameters((24, 32, 16, 32, 24)) == len(model.weights)
-    assert model.bytes_up == model.bytes_down == 15 * 10 * 4 * model.parameters
-    again = done(autoencoder.training(detection.problem, rounds=15, local_epochs=2))
+    assert network.parameters == autoencoder.parameters((24, 32, 16, 32, 24)) == len(model.weights)
+    assert model.bytes_up == model.bytes_down == 15 * 10 * 4 * network.parameters
+    again = done(autoencoder.training(detection.problem, network, rounds=15, local_epochs=2))
     np.testing.assert_array_equal(model.weights, again.weights)
 
 

@@ -9,7 +9,7 @@ from fedpca_core.algorithms.local_power import LocalPower
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.papers.experiment import Cell
-from fedpca_core.papers.faps_runs import NEGLIGIBLE, measure_run
+from fedpca_core.papers.faps_runs import FapsConvergence, measure_run
 from fedpca_core.papers.leading import Leading, turned
 from fedpca_core.papers.pooled import Pooled
 from fedpca_core.papers.registry import EXPERIMENTS
@@ -32,7 +32,7 @@ def whole():
 
 @pytest.fixture(scope="module")
 def part():
-    count = int((DECAY ** -np.arange(FEATURES) > NEGLIGIBLE).sum())
+    count = int((DECAY ** -np.arange(FEATURES) > FapsConvergence.negligible).sum())
     return decay_spectrum(FEATURES, SAMPLES, DECAY, leading=count + COMPONENTS)
 
 

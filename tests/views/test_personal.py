@@ -10,7 +10,6 @@ import pytest
 
 from dashboard.shell import palette, script
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.papers.personal import FIGURES
 from fedpca_core.questions.personalise import figures
 from fedpca_core.questions.personalise.exposure import Exposed, Exposure
 from fedpca_core.questions.personalise.settings import (
@@ -111,14 +110,6 @@ def test_the_sweep_has_bands_and_a_mark_at_the_page_s_setting(swept) -> None:
     assert "50 of" not in figures.size(replace(SMALL, clients=200, sweep="clients"))
     partial = replace(swept, table=swept.table[swept.table["value"] < 0.2])
     assert "Still running" in figures.where_they_cross(partial)
-
-
-def test_a_figure_of_the_paper_is_drawn_beside_its_own_settings(swept) -> None:
-    name = "personalised PCA at the size of Figure 1(b)"
-    names = [c.name for c in figures.along(swept, FIGURES["1(b)"].settings).curves]
-    assert name in names
-    other = replace(FIGURES["1(b)"].settings, samples=40)
-    assert name not in [curve.name for curve in figures.along(swept, other).curves]
 
 
 def test_what_uploads_give_away_in_words() -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fedpca_core.anomaly import detectors
 from fedpca_core.anomaly.detectors import Detector, SelfLearning
-from fedpca_core.anomaly.evaluation import always_alarm, area_pair, caught_by_type, evaluate
+from fedpca_core.anomaly.evaluation import always_alarm, caught_by_type, evaluate
 from fedpca_core.anomaly.scores import contributions, reconstruct, score
 from fedpca_core.anomaly.thresholds import best_for_labels
 from fedpca_core.arrays import Array, BoolArray
@@ -64,16 +64,18 @@ class Findings:
             rows = [(name, 100 * judged.alarms[chosen]) for name, judged in self.judged.items()]
             return pd.DataFrame(rows, columns=["detector", "alarms"])
         rows_: list[dict[str, Any]] = [
-            _row(name, judged.areas, judged.evaluations[chosen].rates())
+            {"detector": name}
+            | _in_per_cent(judged.evaluations[chosen].rates(), judged.areas)
             | {f"tpr_{100 * at:g}": 100 * caught for at, caught in judged.caught_at.items()}
             for name, judged in self.judged.items()
         ]
         if self.local is not None:
             own = self.local.oracle if chosen == "oracle" else self.local.own_quantile
             areas = self.local.auc, self.local.average_precision
-            rows_.append(_row("Self-learning PCA", areas, own))
+            rows_.append({"detector": "Self-learning PCA"} | _in_per_cent(own, areas))
         share = self.facts.attack_share
-        rows_.append(_row("Always alarm", (0.5, share), always_alarm(share)))
+        always = _in_per_cent(always_alarm(share), (0.5, share))
+        rows_.append({"detector": "Always alarm"} | always)
         return pd.DataFrame(rows_)
 
     def curves(self) -> pd.DataFrame:
@@ -84,14 +86,8 @@ class Findings:
                 alarms = [judged.alarms[share] for share in SHARES]
                 tables.append(pd.DataFrame({"quantile": SHARES, "alarms": alarms}))
             else:
-                roc, exact = judged.curves, judged.curves.precision
-                columns = (roc.false_positive_rate, roc.true_positive_rate, roc.recall, exact)
-                names = ("false_positive_rate", "true_positive_rate", "recall", "precision")
-                tables.append(
-                    pd.DataFrame(
-                        {key: pd.Series(column) for key, column in zip(names, columns, strict=True)}
-                    )
-                )
+                columns = vars(judged.curves).items()
+                tables.append(pd.DataFrame({key: pd.Series(column) for key, column in columns}))
             tables[-1].insert(0, "detector", name)
         return pd.concat(tables, ignore_index=True)
 
@@ -144,14 +140,6 @@ class Detection(Topic[Findings]):
 
     def tables(self, result: Findings, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
         return {"summary": result.summary(settings), "curves": result.curves()}
-
-
-def _row(
-    name: str, areas: tuple[float, float] | None, rates: Mapping[str, float]
-) -> dict[str, Any]:
-    assert areas is not None
-    in_per_cent = {short: 100 * value for short, value in rates.items()}
-    return {"detector": name, "auc": areas[0], "average_precision": areas[1], **in_per_cent}
 
 
 #: Flows of the stream at most, and a place in it that is always within the first burst.
@@ -451,9 +439,8 @@ class PublishedTable(Topic[BesidePublished]):
             chosen: dict[str, Any] = dict(changes)
             one = detector(name, replace(settings, **chosen), data)
             found = yield from part(one, *share)
-            at = best_for_labels(on.attack, found.scores)
-            areas = area_pair(on.attack, found.scores)
-            judged = evaluate(on.attack, found.scores, at, areas)
+            judged = evaluate(on.attack, found.scores, best_for_labels(on.attack, found.scores))
+            areas = judged.auc, judged.average_precision
             ours[found.name] = _in_per_cent(judged.rates(), areas)
             yield Step(
                 share[1], f"Judged {found.name}", BesidePublished(facts, _table(facts, ours))
@@ -479,6 +466,8 @@ def _table(facts: TaskFacts, ours: Mapping[str, Mapping[str, float]]) -> pd.Data
     return pd.DataFrame(rows).reindex(columns=columns)
 
 
-def _in_per_cent(rates: Mapping[str, float], areas: tuple[float, float]) -> dict[str, float]:
+def _in_per_cent(rates: Mapping[str, float], areas: tuple[float, float] | None) -> dict[str, Any]:
+    """Areas as they are, rates in per cent."""
+    assert areas is not None
     in_per_cent = {name: 100 * value for name, value in rates.items()}
-    return {**in_per_cent, "auc": areas[0], "average_precision": areas[1]}
+    return {"auc": areas[0], "average_precision": areas[1], **in_per_cent}

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
 from fedpca_core.algorithms.admm import ConsensusADMM
-from fedpca_core.anomaly import autoencoder, detectors
+from fedpca_core.anomaly import detectors
+from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2, Network
 from fedpca_core.anomaly.detectors import Detector
 from fedpca_core.anomaly.evaluation import (
     Curves,
@@ -132,9 +133,10 @@ RIVALS = {
     "fedae": "Training the federated autoencoder",
     "fedae-2": "Training the deeper autoencoder",
 }
+_NETWORKS = {"fedae": ("FedAE", FEDAE), "fedae-2": ("FedAE-2", FEDAE_2)}
 #: What noise at the source does not reach: an autoencoder learns from the records themselves, and
 #: the aim is what they say without clipping and noise.
-UNCOVERED = ("fedae", "fedae-2")
+UNCOVERED = tuple(_NETWORKS)
 _EXACT = ("centralised", *UNCOVERED)
 #: Settings that a detector depends on besides the data.
 _READS = {
@@ -142,8 +144,7 @@ _READS = {
     "centralised": frozenset({"components"}),
     "norm": frozenset[str](),
     "random": frozenset({"components", "seed"}),
-    "fedae": frozenset({"participation", "seed"}),
-    "fedae-2": frozenset({"participation", "seed"}),
+    **dict.fromkeys(_NETWORKS, frozenset({"participation", "seed"})),
 }
 #: Rounds between two reports of a run.
 _EVERY = 10
@@ -172,10 +173,10 @@ def _trained(name: str, settings: AnomalySettings, on: DetectionTask) -> Part[De
     if name == "federated":
         trace = yield from run(settings, settings.algorithm(), on.problem, Channel(dtype="float32"))
         return detectors.from_run(on, trace)
-    if name in ("fedae", "fedae-2"):
-        hidden = autoencoder.FEDAE if name == "fedae" else autoencoder.FEDAE_2
+    if name in _NETWORKS:
+        title, hidden = _NETWORKS[name]
         training = detectors.autoencoder_detector(
-            on, hidden=hidden, participation=participation, seed=seed
+            on, title, Network(on.problem.features, hidden), participation=participation, seed=seed
         )
         return (yield from told(training, RIVALS[name]))
     if name == "centralised":

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.papers.personal import expected_curve, plateau
 from fedpca_core.questions.personalise.exposure import Exposed
 from fedpca_core.questions.personalise.settings import (
     ALONE,
@@ -52,12 +51,6 @@ def comparison(outcome: Collaboration, settings: PersonaliseSettings) -> Parts:
     yield verdict(outcome)
     panels = [curves(outcome, settings), gains(outcome)]
     yield Chart("personal_view", panels, rounds=outcome.rounds)
-    figure = plateau(settings)
-    if figure is not None:
-        yield Caption(
-            f"At the size of Figure {figure[0]} personalised PCA ends at {figure[1]:.3f} on "
-            f"{settings.error_on} records (a mean over many data sets)."
-        )
     yield Section("How far apart are they?", distances(outcome))
     yield Chart("personal_angles", angles(outcome))
     yield cards(outcome, settings)
@@ -269,11 +262,6 @@ def along(found: Swept, settings: PersonaliseSettings) -> Panel:
     if axis[0] <= here <= axis[-1]:
         ends = [float(found.table["result"].min()), float(found.table["result"].max())]
         lines.append(Curve("this page's setting", [here, here], ends, colour="guide", guide=True))
-    expected = expected_curve(settings)
-    if expected is not None:
-        figure, values = expected
-        title = f"personalised PCA at the size of Figure {figure.name}"
-        lines.append(Curve(title, figure.values, values, colour="simulation", guide=True))
     return Panel.of(
         "personal-sweep",
         lines,
