@@ -20,6 +20,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
+from dashboard.shell import streamlit_internals
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Parameter, Settings
 
@@ -146,8 +147,8 @@ class Controls(Generic[S]):
     def open(self, settings: S) -> None:
         """Set every parameter before any widget is drawn, and spell them out in the link."""
         self.apply(settings)
-        for name, value in settings.changed().items():
-            self._set(self.parameters[name], value)
+        for name, parameter in self.parameters.items():
+            self._address(parameter, getattr(settings, name))
 
     def _memory(self, name: str) -> dict[str, Any]:
         """Where a parameter's value is kept while the visitor is on other pages."""
@@ -399,16 +400,29 @@ class Controls(Generic[S]):
         if note not in self.notes:
             st.session_state[self._notes_key] = (*self.notes, note)
 
-    @staticmethod
-    def _set(parameter: Parameter, value: Any) -> None:
+    def _set(self, parameter: Parameter, value: Any) -> None:
         """Give a widget that is not drawn yet its value, and the link its parameter.
 
-        Streamlit writes the parameter itself only after the visitor has touched something.
+        Streamlit writes the parameter itself only after the visitor has touched something, and not
+        where another upper end makes a slider a new one.
         """
         st.session_state[parameter.key] = list(value) if parameter.many else value
-        with suppress(StreamlitAPIException):  # bound already: then Streamlit writes it
-            texts = [parameter.text(part) for part in (value if parameter.many else [value])]
-            st.query_params[parameter.key] = texts if parameter.many else texts[0]
+        self._address(parameter, value)
+
+    @staticmethod
+    def _address(parameter: Parameter, value: Any) -> None:
+        """Let the address say a value, or nothing of it where it goes without saying."""
+        texts = [parameter.text(part) for part in (value if parameter.many else [value])]
+        if value == parameter.default:
+            texts = []
+        if texts == st.query_params.get_all(parameter.key):
+            return
+        streamlit_internals.unbind(parameter.key)
+        with suppress(StreamlitAPIException):  # bound still: then Streamlit writes it
+            if texts:
+                st.query_params[parameter.key] = texts if parameter.many else texts[0]
+            else:
+                del st.query_params[parameter.key]
 
     def _fit(self, name: str, parameter: Parameter, high: float | None) -> None:
         """Lower a value that another page allows to what this page does, and say so.
@@ -473,7 +487,7 @@ class Controls(Generic[S]):
         """
 
         def change() -> None:
-            self.apply(settings() if callable(settings) else settings)
+            self.open(settings() if callable(settings) else settings)
             st.rerun()
 
         return change

@@ -26,6 +26,7 @@ RUN_HERE = "streamlit.runtime.scriptrunner_utils.script_run_context:get_script_r
 NOTHING_ASKED = "streamlit.runtime.scriptrunner_utils.script_requests:ScriptRequestType.CONTINUE"
 SCOPED = "streamlit.runtime.scriptrunner_utils.script_run_context:ThreadState.scoped"
 CALLBACK = "streamlit.runtime.scriptrunner_utils.script_run_context:RunLocation.CALLBACK"
+UNBIND = "streamlit.runtime.state.query_params:QueryParams.unbind_widget"
 PLACES = "streamlit.delta_generator_singletons:context_dg_stack"
 UPLOADS = "starlette.formparsers:MultiPartParser"
 #: Everything that is used, and the parameters that it has to take.
@@ -38,6 +39,7 @@ INSIDES: dict[str, tuple[str, ...]] = {
     NOTHING_ASKED: (),
     SCOPED: ("overrides",),
     CALLBACK: (),
+    UNBIND: ("self", "widget_id"),
     PLACES: (),
     UPLOADS: (),
 }
@@ -154,6 +156,17 @@ def overtaken() -> bool:
     context = None if here is None else here(suppress_warning=True)
     asked = getattr(getattr(context, "script_requests", None), "_state", nothing)
     return isinstance(asked, type(nothing)) and asked is not nothing
+
+
+def unbind(parameter: str) -> None:
+    """Let the page write a parameter of the address until its widget is drawn again."""
+    here, forget = inside(RUN_HERE), inside(UNBIND)
+    context = None if here is None else here(suppress_warning=True)
+    if context is None or forget is None:
+        return
+    with suppress(AttributeError, TypeError), context.session_state.query_params() as parameters:
+        if bound := parameters.get_binding_for_param(parameter):
+            forget(parameters, bound.widget_id)
 
 
 def within(place: DeltaGenerator, fragment: Callable[[], None]) -> None:

@@ -13,15 +13,8 @@ from fedpca_core.problems.data_sets import (
 from fedpca_core.problems.image_files import SOURCES
 from fedpca_core.settings import Settings
 
-#: Pages ask for these here.
-__all__ = [
-    "COMMAND",
-    "FEW_COMPONENTS",
-    "MissingData",
-    "instead",
-    "missing",
-    "require_here",
-]
+#: Pages ask here for these, which are of another room.
+__all__ = ["COMMAND", "MissingData", "require_here"]
 
 S = TypeVar("S", bound=Settings)
 

@@ -154,3 +154,26 @@ def test_iot23_opens_with_something_drawn_and_a_split_by_kind_is_shown(open_page
     expect(page.locator(".fp-plot[data-drawn]").first).to_be_visible()
     page.get_by_text("What each client holds, of the first").click()
     expect(page.get_by_text("What each client holds, in % of its records")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("there", "way"),
+    [
+        ({"problem": "UNSW-NB15"}, "Show it with IoT-23"),
+        ({"problem": "UNSW-NB15", "components": 3}, "Show it with IoT-23"),
+        ({"problem": "Synthetic traffic"}, "Real traffic that comes along"),
+    ],
+)
+def test_an_address_gives_the_page_that_it_was_copied_from(open_page, there, way) -> None:
+    # What is computed already stands at once, and no later run mends the address.
+    for query in (QUICK | {"problem": "IoT-23", "components": c} for c in (3, 4)):
+        open_page("/anomaly", query)
+    page = open_page("/anomaly", QUICK | {"components": 10} | there)
+    page.get_by_text(way).click()
+    page.wait_for_url(lambda url: "IoT-23" in url and "settings=" not in url)
+    drawn(page)
+    shown = page.locator(".st-key-components input[type=range]").input_value()
+    page.goto(page.url)
+    drawn(page)
+    again = page.locator(".st-key-components input[type=range]").input_value()
+    assert shown == again == str(min(there.get("components", 10), 4))
