@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
-from fedpca_core.attacks.attack import Taken
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.errors import require
 from fedpca_core.findings import Finding
@@ -233,16 +232,24 @@ class LivePicture(InPieces[SceneSettings, Scene]):
 
         earlier_answer = stored(settings.run_key().query_string()) if data is None else None
 
+        read: dict[tuple[str, ...], Scene] = {}
+
+        def scene_of(found: ClientTrial) -> Scene:
+            """What reading the messages shows is made once, before and after the records."""
+            attacks = tuple(found.trial.beliefs)
+            if attacks not in read:
+                read[attacks] = _scene(problem, found, settings, prices)
+            return _with_records(read[attacks], problem, found, settings)
+
         def drawn(step: Step[ClientTrial]) -> Step[Scene]:
-            so_far = step.result
-            scene = None if so_far is None else _scene(problem, so_far, settings, prices)
+            scene = None if step.result is None else scene_of(step.result)
             if scene is not None and earlier_answer is not None:
                 scene = _as_before(scene, earlier_answer)
             return Step(0.3 + 0.7 * step.fraction, step.text, scene)
 
         tried = client_trial(problem, settings.method, settings, earlier)
         found = yield from changed(tried, drawn)
-        scene = _scene(problem, found, settings, prices)
+        scene = scene_of(found)
         return replace(scene, offer=_offered(scene, settings))
 
     def tables(self, result: Scene, settings: SceneSettings) -> dict[str, pd.DataFrame]:
@@ -324,7 +331,7 @@ def _scene(
         present[row, exchange.participants] = True
     states = found.trial.shown
     states = states + [states[-1]] * (len(frame) - len(states))
-    scene = Scene(
+    return Scene(
         facts=facts,
         metrics=frame,
         upload_bytes=max((e.upload_bytes for e in exchanges), default=0),
@@ -334,7 +341,7 @@ def _scene(
         pictures=_pictures(states, shown, shape_of(problem)),
         directions=np.array([state.read for state in states]),
         held_error=_held_errors(states, private),
-        findings=tuple(said(found.trial, k) for k in range(len(frame))),
+        findings=(),
         certified=None,
         records=private.shape[1],
         distance=None,
@@ -343,9 +350,6 @@ def _scene(
         answer=_answer(found.trace.estimates, problem, settings.client),
         prices=prices,
     )
-    taken = found.trial.newcomers if settings.joined else found.trial.taken
-    whole = next((one for one in taken.values() if one.whole is not None), None)
-    return scene if whole is None else _with_records(scene, problem, whole, private)
 
 
 def _sent(exchange: Exchange, client: int) -> AnyArray:
@@ -477,14 +481,23 @@ def _as_before(scene: Scene, found: Stored) -> Scene:
     )
 
 
-def _with_records(scene: Scene, problem: Problem, taken: Taken, private: Array) -> Scene:
-    """The records in the place of the directions, from the round that certifies them."""
-    found = taken.found
-    if found is None or found.values is None or taken.round is None:
-        return replace(scene, certified=None)
+def _with_records(
+    scene: Scene, problem: Problem, trial: ClientTrial, settings: SceneSettings
+) -> Scene:
+    """With the findings, and the records in the place of directions once they are certified."""
+    found = trial.trial
+    scene = replace(scene, findings=tuple(said(found, k) for k in range(len(scene.metrics))))
+    attacked = found.newcomers if settings.joined else found.taken
+    taken = next((one for one in attacked.values() if one.whole is not None), None)
+    if taken is None or taken.round is None or taken.found is None or taken.found.values is None:
+        return scene
+    problem = problem.unperturbed
+    assert problem.blocks is not None
+    private = problem.blocks[settings.client][:, -settings.joined :]
     mean = subtracted(problem)[:, None]
-    ordered = in_order_of(found.values, private + mean)
+    ordered = in_order_of(taken.found.values, private + mean)
     pictures = scene.pictures.copy()
     pictures[taken.round :] = tiles(ordered[:, : len(scene.truth)] - mean, problem)
-    distance = None if found.certificate is None else found.certificate.largest_distance
+    certificate = taken.found.certificate
+    distance = None if certificate is None else certificate.largest_distance
     return replace(scene, pictures=pictures, certified=taken.round, distance=distance)
