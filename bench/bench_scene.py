@@ -1,7 +1,7 @@
 """How long a visitor waits at the front page: for the first picture, and after every dial.
 
-The server is warm; the profile is fresh; browser and server share this machine's cores, whose load
-is printed with the figures.
+The server is warm and has its usual workers; the profile is fresh; browser and server share this
+machine's cores, whose load is printed with the figures.
 """
 
 import os
@@ -30,9 +30,10 @@ _DRAWN = """(before) => {
 
 def main() -> None:
     """Print the waits."""
+    from dashboard.shell import limits
     from tests.browser.tools import ROOT, serve
 
-    with serve(ROOT / "app.py", ROOT) as address:
+    with serve(ROOT / "app.py", ROOT, str(limits.WORKERS)) as address:
         _waits(address)
 
 
