@@ -76,6 +76,7 @@ class Visitor:
             additional_headers={"Cookie": "; ".join(map("=".join, self._cookies.items()))},
             max_size=None,
             open_timeout=PATIENCE,
+            ping_interval=None,  # a browser waits for a busy server
             subprotocols=["streamlit"],  # type: ignore[list-item]
         )
         self._reader = asyncio.create_task(self._read())
@@ -160,30 +161,31 @@ class Visitor:
         await self._line.send(message.SerializeToString())
 
     async def _read(self) -> None:
-        async for content in self._line:
-            self.bytes += len(content)
-            message = ForwardMsg()
-            message.ParseFromString(content)
-            kind = message.WhichOneof("type")
-            if kind == "auto_rerun":
-                asked = message.auto_rerun
-                self._end_polls(asked.fragment_id)
-                self._polls[asked.fragment_id] = asyncio.create_task(
-                    self._poll(asked.fragment_id, asked.interval)
-                )
-            elif kind == "navigation":
-                self._hash = message.navigation.page_script_hash
-            elif kind == "file_urls_response":
-                self._urls.put_nowait(message.file_urls_response.file_urls[0])
-            elif kind == "new_session":
-                self._session = message.new_session.initialize.session_id
-                if not message.metadata.run.fragment_ids:
-                    self._end_polls()  # the page runs anew, and says itself what to poll
-            elif kind == "stop_auto_rerun":
-                for fragment in message.stop_auto_rerun.fragment_ids:
-                    self._end_polls(fragment)
-            elif kind == "delta" and message.delta.HasField("new_element"):
-                self._element(message.delta.new_element, message.delta.fragment_id)
+        with said_where_it_fails(self.errors):  # also where nobody sends anything any more
+            async for content in self._line:
+                self.bytes += len(content)
+                message = ForwardMsg()
+                message.ParseFromString(content)
+                kind = message.WhichOneof("type")
+                if kind == "auto_rerun":
+                    asked = message.auto_rerun
+                    self._end_polls(asked.fragment_id)
+                    self._polls[asked.fragment_id] = asyncio.create_task(
+                        self._poll(asked.fragment_id, asked.interval)
+                    )
+                elif kind == "navigation":
+                    self._hash = message.navigation.page_script_hash
+                elif kind == "file_urls_response":
+                    self._urls.put_nowait(message.file_urls_response.file_urls[0])
+                elif kind == "new_session":
+                    self._session = message.new_session.initialize.session_id
+                    if not message.metadata.run.fragment_ids:
+                        self._end_polls()  # the page runs anew, and says itself what to poll
+                elif kind == "stop_auto_rerun":
+                    for fragment in message.stop_auto_rerun.fragment_ids:
+                        self._end_polls(fragment)
+                elif kind == "delta" and message.delta.HasField("new_element"):
+                    self._element(message.delta.new_element, message.delta.fragment_id)
 
     def _end_polls(self, fragment: str | None = None) -> None:
         for name in [fragment] if fragment is not None else list(self._polls):
