@@ -29,7 +29,7 @@ def provenance() -> dict[str, Any]:
         "commit": commit(),
         "versions": {
             "python": platform.python_version(),
-            **{name: version(name) for name in _PACKAGES},
+            **{name: version(name) for name in (*_PACKAGES, *({"torch"} & sys.modules.keys()))},
         },
         "machine": f"{platform.system()} {platform.machine()}",
         "peak_memory_mb": peak_memory(),
