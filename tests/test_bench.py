@@ -1,4 +1,4 @@
-"""The benchmarks' stopwatch and their visitors: what they count, and what is printed."""
+"""The benchmarks and their visitors: what they count as lost, and what they say of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from argparse import Namespace
 from pathlib import Path
 from random import Random
 
-from bench.timing import measure, table
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.server import serve
@@ -18,20 +17,6 @@ from bench import bench_load
 from bench.bench_load import Waits
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-def test_warm_up_and_repetitions_are_counted():
-    calls = []
-    seconds = measure(lambda: calls.append(None), repeat=5, warmup=3)
-    assert len(calls) == 8 and len(seconds) == 5 and min(seconds) >= 0
-
-
-def test_the_table_gives_the_ratio_of_medians():
-    text = table("Title", {"bare": [0.009, 0.010, 0.011], "run": [0.02, 0.025, 0.03]})
-    head, _, bare, run = text.splitlines()
-    assert head.startswith("Title (") and head.endswith("median of 3)")
-    assert bare.split() == ["bare", "10.00", "9.00", "11.00", "1.0"]
-    assert run.split() == ["run", "25.00", "20.00", "30.00", "2.5"]
 
 
 def test_an_unknown_benchmark_is_named():
