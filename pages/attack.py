@@ -67,7 +67,7 @@ recovered = None
 if opening is not None and early:
     recovered = attack.records(place, opening, controls)
     if recovered.result is not None:
-        layout.picture_first()
+        layout.picture_first(opening=True)
 
 with st.sidebar:
     st.header("Problem", anchor=False)

@@ -57,7 +57,7 @@ def experiment() -> None:
         scene.parameters(controls)
 
     settings = scene.possible(controls.settings())
-    job, data = jobs.Job(None), own_data(settings)
+    job, data, first = jobs.Job(None), own_data(settings), controls.opening is not None
     hidden = {name for name in ("parameters", "story") if name in settings.hide}
     asking = chapter is not None and not settings.shown
     guess = story.guessed(chapter)
@@ -70,7 +70,7 @@ def experiment() -> None:
     @st.fragment(key="picture")
     def shown() -> None:
         """The run of the settings as they are, and its picture."""
-        nonlocal job, data, settings
+        nonlocal job, data, settings, first
         chosen = controls.settings()
         settings = scene.possible(chosen)
         scene.say_what_is_possible(chosen, settings)
@@ -88,6 +88,9 @@ def experiment() -> None:
             scene.way_out(controls, STUDY)
         if job.result is not None and chapter is None and job.result.other is None:
             offer(job.result.findings[-1], settings, controls)
+        if job.done:
+            layout.picture_first(first)
+            first = False
 
     @st.fragment(key="opening")
     def said() -> None:
@@ -132,8 +135,6 @@ def experiment() -> None:
     if chapter is None:
         with opening:
             said()
-    if controls.opening is not None and job.done:
-        layout.picture_first()
     if chapter is not None:
         with strip:
             story.after(chapter, controls, settings, job.result if job.done else None)

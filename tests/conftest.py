@@ -96,7 +96,7 @@ def pages_without_a_browser() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         once = functools.cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", once)
-        patch.setattr(layout, "PICTURE_SECONDS", 0.0)
+        patch.setattr(layout, "PICTURE_SECONDS", dict.fromkeys((True, False), 0.0))
         yield
 
 

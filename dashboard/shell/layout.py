@@ -21,8 +21,8 @@ SentenceKind = Literal["remedy", "note", "good"]
 SENTENCE = 40
 #: Columns that fit a wide page at their usual distance; more stand closer together.
 MOST_AT_EASE = 9
-#: Long enough for a browser to load the player and draw one picture.
-PICTURE_SECONDS = 0.5
+#: Long enough for a browser to load the player and draw one picture; to draw the next one.
+PICTURE_SECONDS = {True: 0.5, False: 0.08}
 
 # Formal privacy and heuristic masking share neither a word nor a colour. The badge colours are
 # the theme's blue, orange and violet, which config.toml sets to the roles of
@@ -41,13 +41,13 @@ def heading(title: str, lead: str = "") -> None:
         st.markdown(lead)
 
 
-def picture_first() -> None:
+def picture_first(opening: bool) -> None:
     """Give the browser a moment to draw what it has before the rest of the page is sent.
 
-    What follows takes a browser half a second to lay out, in which it draws nothing; for the first
-    page of a visit, when a picture that stands above everything else is ready at once.
+    A browser lays out all that has come before it draws any of it: half a second for the first page
+    of a visit, a tenth where a dial was turned.
     """
-    time.sleep(PICTURE_SECONDS)
+    time.sleep(PICTURE_SECONDS[opening])
 
 
 def section(title: str, lead: str = "") -> None:
