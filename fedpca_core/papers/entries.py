@@ -105,7 +105,7 @@ class Entry:
     within: float = 0.0
     points: float = 0.0
     #: A claim holds where every seed of ours is ``at_least``, ``at_most``, ``above`` or ``below`` a
-    #: limit; with ``usually`` the median is.
+    #: limit; with ``usually`` the median is, and most seeds.
     holds: Mapping[str, Any] = field(default_factory=dict)
     #: What ours is, in words.
     unit: str = ""

@@ -43,6 +43,8 @@ WIDEST = 2.0
 FAR = 0.01
 #: A limit below this is that of two sides which are equal to rounding.
 IDENTITY = 1e-4
+#: Share of the seeds in which a claim of what is usual must hold, besides their median.
+MOST = 0.75
 #: How a demonstration says that all of its cases held.
 CASES = re.compile(r"\b(\d[\d,]*) of \1 cases")
 #: Stored cells of an experiment by size.
@@ -73,6 +75,8 @@ class Tried:
     wide: bool = False
     #: Whether nothing is drawn in it.
     exact: bool = False
+    #: Whether it takes numbers of its row from the paper, so that the others follow from one.
+    follows: bool = False
 
 
 @dataclass(frozen=True)
@@ -187,7 +191,7 @@ def _readings(entry: Entry, results: Results) -> tuple[tuple[Tried, ...], tuple[
         if found is None:
             untried.append(reading.name)
         else:
-            tried.append(found)
+            tried.append(replace(found, follows=bool(reading.given)))
     return tuple(tried), tuple(untried)
 
 
@@ -196,7 +200,7 @@ def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[st
 
     One reading decides on the whole row: that which gives most of them, the stated one or the first
     of the list among equals. What it does not give stays undetermined, whatever other readings
-    give; and so do all where it gives fewer than half.
+    give; and so do all where it gives fewer than half. Numbers that follow from one count as one.
 
     Parameters
     ----------
@@ -209,7 +213,8 @@ def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[st
     given: dict[str, int] = {}
     for found in once.values():
         for one in found.tried:
-            given[one.reading] = given.get(one.reading, 0) + one.agrees
+            count = given.get(one.reading, 0) + one.agrees
+            given[one.reading] = min(count, 1) if one.follows else count
     if len(once) < 2 or not any(given.values()):
         return dict(row)
     best = max(given, key=lambda name: (given[name], name == STATED))
@@ -268,13 +273,14 @@ def agreement(entry: Entry, ours: Array) -> tuple[bool, bool]:
                 name in (*_LIMITS, "usually"),
                 f"Entry “{entry.id}” holds “{name}”; choose among {', '.join(_LIMITS)}, usually.",
             )
-        values = [float(np.median(ours))] if entry.holds.get("usually") else ours.tolist()
-        return all(
-            _LIMITS[name](value, limit)
-            for name, limit in entry.holds.items()
-            if name != "usually"
-            for value in values
-        ), False
+        limits = [(_LIMITS[name], of) for name, of in entry.holds.items() if name != "usually"]
+        held = [all(within(value, of) for within, of in limits) for value in ours.tolist()]
+        if not entry.holds.get("usually"):
+            return all(held), False
+        median = float(np.median(ours))
+        usual = all(within(median, of) for within, of in limits)
+        most = float(np.mean(held)) >= MOST
+        return usual and most, usual and not most
     low, high = interval(ours)
     middle = float(np.median(ours))
     if entry.points:

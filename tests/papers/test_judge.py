@@ -13,7 +13,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.papers.entries import Entry, Reading
 from fedpca_core.papers.experiment import COLUMNS
 from fedpca_core.papers.files import PAPERS, paper
-from fedpca_core.papers.judge import CASES, STATED, WORDS, judge, together
+from fedpca_core.papers.judge import CASES, STATED, WORDS, Tried, Verdict, judge, together
 from fedpca_core.papers.measured import OVER, Cells, interval, measured
 from fedpca_core.papers.registry import ENTRIES, EXPERIMENTS, keys_of, verdicts, verdicts_of
 from fedpca_core.papers.results import shipped
@@ -70,8 +70,10 @@ def test_an_interval_too_wide_reproduces_nothing():
 def test_a_claim_holds_for_every_seed_unless_it_says_usually():
     assert word(CLAIM, cells(9.6, 10.0, 12.0)) == "reproduced"
     assert word(CLAIM, cells(9.4, 10.0, 12.0)) == "differs"
-    assert word(replace(CLAIM, holds={"at_least": 9.5, "usually": True}),
-                cells(9.4, 10.0, 12.0)) == "reproduced"  # fmt: skip
+    usual = replace(CLAIM, holds={"at_least": 9.5, "usually": True})
+    assert word(usual, cells(9.4, 10.0, 12.0, 12.0)) == "reproduced"
+    assert word(usual, cells(9.4, 9.4, 10.0, 12.0, 12.0)) == "undetermined"
+    assert word(usual, cells(9.4, 9.4, 9.4, 12.0, 12.0)) == "differs"
     with pytest.raises(InvalidInput, match="holds “around”; choose among at_least"):
         word(replace(CLAIM, holds={"around": 1}), cells(1.0))
 
@@ -138,6 +140,23 @@ def test_cases_are_counted_and_prove_nothing():
     assert judge(CLAIM, results(cells(10, 10, 10))).why == ""
     usual = replace(bound, holds={"at_most": 1.5, "usually": True})
     assert judge(usual, results(cells(1, 1, 1))).why == ""
+
+
+def test_numbers_that_follow_from_one_that_is_given_count_once():
+    """At a given recall accuracy, precision and F1 are one number in three forms."""
+    stated = Tried(STATED, 1.0, 1.0, 1.0, 3, "paper", agrees=False)
+    given = replace(stated, reading="at the recall", agrees=True, follows=True)
+    one = Verdict("reproduced under a reading", "", (stated, given))
+    none = Verdict("undetermined", "", (stated,))
+    found = together({"a": one, "b": one, "c": one, "d": none, "e": none})
+    assert {verdict.word for verdict in found.values()} == {"undetermined"}
+    free = Verdict(one.word, "", (stated, replace(given, follows=False)))
+    assert together({"a": free, "b": free, "c": free, "d": none, "e": none})["a"].word == one.word
+    made = judge(
+        replace(NUMBER, readings=(replace(LATER, given=("other",)),)),
+        results(cells(1, 1, 1), cells(10, 10, 10, measure="m, later")),
+    )
+    assert [tried.follows for tried in made.tried] == [False, True]
 
 
 def test_numbers_of_a_row_come_from_one_reading():
