@@ -65,8 +65,9 @@ class Runs(Experiment):
     """FedPE and FedPG with some settings changed: when they have learnt, and what they detect.
 
     Measures: distance, farthest (second half) and nearest to centralised PCA; rounds until it is
-    near; share of the best subspace's variance that is learnt, and rounds_learnt and seconds (of
-    the processor) until that is enough; seconds_all; auc, and accuracy at the largest TPR − FPR.
+    near; share of all variance that is left over; share of the best subspace's that is learnt, and
+    rounds_learnt and seconds (of the processor) until that is enough; seconds_all; auc, and
+    accuracy at the largest TPR − FPR.
     The first seed has the curve of its distance where one is ``drawn``.
     """
 
@@ -143,6 +144,7 @@ class Runs(Experiment):
             "farthest": max(distances[len(distances) // 2 :]),
             "nearest": min(distances),
             "learnt": learnt[-1],
+            "left": 1.0 - learnt[-1] * best / float(problem.eigenvalues.sum()),
             "seconds_all": spent[-1],
         }
         if near := [at for at, away in enumerate(distances) if away <= NEAR]:
