@@ -10,7 +10,7 @@
 
 ``python hospital.py sign APP.fab KEY NAME`` writes the signature that a hospital puts there. Every
 role refuses to start, in a sentence, where a protection would be off without anybody noticing.
-Tried with Flower 1.41; what it relies on is private to Flower, so a node checks it at its start.
+Tried with Flower 1.41 and 1.42; what it uses is private to Flower, so a node checks it at a start.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def pinned(folder: Path) -> None:
     refuse_unless(
         pull is not None and needed <= set(inspect.signature(pull).parameters),
         "this version of Flower checks apps in another place, so the check would not hold; "
-        "use flwr 1.41.",
+        "use flwr 1.41 or 1.42.",
     )
 
     def checked(**given: Any) -> Any:

@@ -13,8 +13,9 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from flwr.common.constant import HEARTBEAT_DEFAULT_INTERVAL
@@ -188,15 +189,34 @@ class Deployment:
     # ------------------------------------------------------------------ runs
     def submit(self, settings: Path, **options: str | int | float) -> Path:
         """Begin a run when this machine has time for it; returns where its trace will be."""
-        self.wait(_starts_in_time, "an app would start before Flower gives its message up")
         self.runs += 1
         for node in range(len(self.data)):  # what `reached` reads belongs to this run
             shutil.rmtree(self.memory(node), ignore_errors=True)
         out = self.folder / f"trace-{self.runs}.npz"
+        self._begin(settings, out, options)
+        return out
+
+    def resume(self, settings: Path, out: Path, **options: str | int | float) -> None:
+        """Let a run that was stopped go on; every node still has its memory."""
+        self._begin(settings, out, {**options, "resume": True})
+
+    def kill_app(self) -> None:
+        """End the app's process at the server without a word; SuperLink and nodes stay."""
+        ended = 0
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+                ours = f"127.0.0.1:{self.port}".encode() in words
+                if ours and any(word.endswith(b"flwr-serverapp") for word in words[:2]):
+                    os.kill(int(folder.name), signal.SIGKILL)
+                    ended += 1
+        assert ended, "no app runs at the server"
+
+    def _begin(self, settings: Path, out: Path, options: Mapping[str, Any]) -> None:
+        self.wait(_starts_in_time, "an app would start before Flower gives its message up")
         values = {"settings": str(settings), "out": str(out), **options}
         text = " ".join(f"{name}={json.dumps(value)}" for name, value in values.items())
         self.flwr("run", str(APP), "here", "--run-config", text)
-        return out
 
     def flwr(self, *arguments: str) -> str:
         """A command of Flower's command line; what it says."""

@@ -113,6 +113,19 @@ def test_a_node_that_is_killed_stops_nothing_and_takes_part_again(secure, federa
     assert 1 not in missing[trace.rounds], "the node did not come back"
 
 
+def test_an_app_of_the_server_that_is_killed_goes_on_where_it_stood(federation, blocks):
+    """What was heard is in its journal, so the resumed run is one that was never stopped."""
+    chosen, options = settings(federation), {"method": "faps", "rounds": 5}
+    out = federation.submit(chosen, **options)
+    federation.wait(lambda: federation.reached(0) >= 2, "the run has come to round 2")
+    federation.kill_app()
+    heard = list(out.with_suffix(".journal").glob("*.npz"))
+    federation.resume(chosen, out, **options)
+    trace = federation.trace(out)
+    assert heard and trace.rounds == 5
+    assert not any(assert_in_process(trace, from_blocks(blocks)).values())
+
+
 def test_certificates_and_registered_keys(data, blocks, tmp_path):
     """Encrypted connections; a node whose key is not registered is not let in."""
     certificates(tmp_path)
