@@ -34,9 +34,20 @@ def meanings(controls: Controls[SceneSettings]) -> None:
     _held("fp-dials", words)
 
 
+def legend() -> None:
+    """What the lines behind the dials are; in sight once they are (`curves`)."""
+    lines = "".join(
+        f'<svg viewBox="0 0 22 8" width="22" height="8" aria-hidden="true"><line x2="22" y1="4" '
+        f'y2="4" stroke="currentColor" stroke-width="2" stroke-dasharray="{dashes}"/></svg>{what}'
+        for what, dashes in CURVES.items()
+    )
+    told = "Over the range of each dial, in degrees: how far off the answer and the attack are."
+    st.html(f'<p class="fp-dial-legend" title="{told}">{lines}</p>')
+
+
 def curves(table: pd.DataFrame | None) -> None:
     """Behind every dial the errors that it leads to: a style, which moves and draws nothing."""
-    rules, told = [], {}
+    rules, told = ["p.fp-dial-legend { visibility: visible; }"] * (table is not None), {}
     described = SceneSettings.parameters()
     for name, sides in () if table is None else by_dial(table).items():
         key = described[name].key

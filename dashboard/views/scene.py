@@ -41,8 +41,6 @@ from fedpca_core.study.said import caption
 ROUNDING = 1e-16
 #: Records in a row where three pictures stand side by side.
 WIDE = 8
-#: What the letters of the first two methods stand for.
-SPELT = {"ssi": "subspace iteration", "faps": "projection splitting"}
 #: Parameters as a legend names them.
 SHORT = {
     "clients": "clients ",
@@ -67,6 +65,7 @@ def parameters(controls: Controls[SceneSettings]) -> None:
         with st.container(
             horizontal=True, gap="small", vertical_alignment="bottom", key="scene_row"
         ):
+            dials.legend()
             controls.draw(*dials.ROW)
             with st.popover("More", icon=":material/tune:", width="stretch", key="scene_more"):
                 if controls.parameter("problem", shapes=itself) == "table":
@@ -87,7 +86,7 @@ def _price_of_attack(scene: Scene) -> str:
     """What it takes to run what was left waiting; empty where nothing was."""
     waiting = [one.seconds for one in scene.findings[-1] if one.status is Status.NOT_TRIED]
     about = f"{max(waiting, default=0.0):.2g}"
-    return f"about {float(about):g} s" if float(about) else ""
+    return f"≈ {float(about):g} s" if float(about) else ""
 
 
 def opening(
@@ -102,9 +101,8 @@ def opening(
     off = min((one.sines[-1] for one in sides), default=0.0)
     if scene is None or scene.facts.guarantee is None or degrees(off) <= FAIR:
         words.markdown(
-            f"{settings.clients} clients, say hospitals, do PCA together. Only matrices leave: "
-            f"{_ways(settings)}. A curious server attacks "
-            f"{who(settings, scene.facts if scene else None)}."
+            f"{settings.clients} clients, say hospitals, do PCA together. Only matrices leave. "
+            f"A curious server attacks {who(settings, scene.facts if scene else None)}."
         )
         return
     cost = (
@@ -120,24 +118,6 @@ def opening(
         )
         button.button("Show that", key="offer", on_click=_take, args=(controls, more))
     words.markdown(cost)
-
-
-def _ways(settings: SceneSettings) -> str:
-    """How the methods on show send, in words, with their names spelt out where they are known."""
-    told = []
-    for key in settings.compared:
-        how = "masked" if replayable(key) else "plain"
-        if settings.secure_aggregation or settings.epsilon < float("inf"):
-            how = "summed" if settings.secure_aggregation else "noisy"
-        title = METHODS[key].title
-        told.append(f"{how} in {title}" + (f" ({SPELT[key]})" if key in SPELT else ""))
-    return ", ".join(told)
-
-
-def _content(settings: SceneSettings) -> str:
-    """What a message that nothing protects is."""
-    products = METHODS[settings.method].algorithm.uploads.name == "PRODUCTS"
-    return "covariance × basis" if products else "plain matrix"
 
 
 def _take(controls: Controls[SceneSettings], offer: SceneSettings) -> None:
@@ -276,20 +256,24 @@ def _duel(scene: Scene, settings: SceneSettings) -> Stage:
 def _side(scene: Scene, settings: SceneSettings) -> Side:
     protection, name, meaning = _protection(scene, settings)
     shape = " × ".join(map(str, scene.message_shape))
+    method = METHODS[settings.method]
+    spelt = f"{method.title}: {method.stands_for}. " if method.stands_for else ""
+    plain = "covariance × basis" if method.algorithm.uploads.name == "PRODUCTS" else "plain matrix"
     return Side(
-        title=METHODS[settings.method].title,
+        title=method.title,
         colour=settings.method,
-        kind={"": f"Sent: {_content(settings)}", "mask": "Sent: masked matrix"}.get(
-            protection, name
-        ),
+        kind=f"{method.title} sends: " + {"": plain, "mask": "masked matrix"}.get(protection, name),
         size=shape,
-        help=meaning,
-        learns="All clients learn",
+        help=spelt + meaning,
+        learns="All learn",
         protection=protection,
         message=_frames(scene.message, len(scene.message[0])),
         components=_frames(scene.answer.components, 2),
         places=to_uint8(scene.answer.places, -1.0, 1.0),
-        off=[f"{degrees(sine):.0f}° from true PCA" for sine in scene.sines],
+        off=[
+            f"{degrees(sine):.0f}° from true PCA" + " so far" * (k < scene.rounds)
+            for k, sine in enumerate(scene.sines)
+        ],
         stamp=f"{scene.records} of {scene.records}",
         note="stored" if scene.earlier else "exact",
         attack=_price_of_attack(scene),
@@ -487,7 +471,7 @@ def in_a_line(scene: Scene, settings: SceneSettings, k: int) -> str:
         return "Nothing has been sent yet."
     if records.status is Status.OPEN and records.figure is not None:
         since = "" if scene.certified is None else f", since message {scene.certified}"
-        found = f"Has all {records.figure.value:.0f} {objects}, exactly{since}"
+        found = f"Has all {records.figure.value:.0f}, exactly{since}"
         searched = matrix.attack != "" and ATTACKS[matrix.attack].searches
         how = f", by {ATTACKS[matrix.attack].title.lower()}" if searched else ""
         anew = "; stored, and being computed again" if scene.earlier else ""
@@ -498,7 +482,7 @@ def in_a_line(scene: Scene, settings: SceneSettings, k: int) -> str:
         return f"Has {matrix.figure} of {_whose(scene, settings)}; {objects}: {in_short(records)}."
     waits = records.status is Status.NOT_TRIED and records.seconds
     tried = "harder attack not tried" if waits else in_short(records)
-    return f"Plain reading: no {objects}. {tried.capitalize()}."
+    return f"No {objects} read. {tried.capitalize()}."
 
 
 def _frames(pictures: Array, columns: int | None = None) -> NDArray[np.uint8]:

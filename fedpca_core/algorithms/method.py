@@ -53,6 +53,8 @@ class Method:
     #: How noise on its products is accounted: "products" (each is a release), "orthogonal" (all of
     #: a run count as one), or "" where only noise at the source gives an ε.
     accounts: str = ""
+    #: What the letters of its title stand for, where a reader may ask.
+    stands_for: str = ""
     #: Where ``accounts`` is empty: why noise on its uploads gives no ε.
     refusal: str = ""
 

@@ -59,6 +59,7 @@ METHODS = (
     Method(
         key="ssi",
         title="SSI",
+        stands_for="simultaneous subspace iteration",
         algorithm=SSI,
         make=lambda settings: SSI(settings.components),
         look=Look("#2166ac", "#7cb3f5", "longdash", "square"),

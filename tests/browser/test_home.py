@@ -6,10 +6,25 @@ import re
 
 from playwright.sync_api import expect
 
+from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.home.story import CHAPTERS
 from tests.browser.tools import arrived, fits, settled
 
 SENTENCE = "[data-testid=replay-sentence]"
+# How often a stamp was seen on the left, and how often before all that it is on was drawn.
+STAMPS = """() => {
+  window.stamped = { looks: 0, early: 0 };
+  const look = () => {
+    const [truth, left] = document.querySelectorAll('.fp-image');
+    if (left?.querySelector('.fp-stamp.fp-exact')) {
+      const [whole, drawn] = [truth, left].map((one) => one.querySelector('canvas').toDataURL());
+      window.stamped.looks += 1;
+      window.stamped.early += whole !== drawn;
+    }
+    setTimeout(look, 15);
+  };
+  look();
+}"""
 # What of the page is in the window: words (of at least two letters), and what takes the focus.
 IN_SIGHT = """() => {
   const here = ({ left, right, top, bottom, width, height }) => width > 1 && height > 1
@@ -39,26 +54,38 @@ IN_SIGHT = """() => {
 
 
 def test_the_duel_opens_slowly_and_stops_when_the_server_has_every_record(open_page):
-    page = open_page("/", moves=True)
+    page = open_page("/", moves=True, wait=False)
+    page.wait_for_selector(".fp-replay.fp-duel .fp-image canvas")
+    page.evaluate(STAMPS)
     replay = page.locator(".fp-replay.fp-duel")
     # It stops by itself, long before the run ends.
     expect(replay).to_have_attribute("data-round", "3", timeout=30_000)
     expect(replay).to_have_attribute("data-playing", "false")
     captions = page.locator("[data-testid=replay-caption]")
-    expect(captions.nth(1)).to_have_text("Has all 30 digits, exactly, since message 3.")
+    expect(captions.nth(1)).to_have_text("Has all 30, exactly, since message 3.")
     expect(captions.nth(2)).to_contain_text("Harder attack not tried")
     expect(page.locator(".fp-stamp.fp-exact")).to_have_count(1)
     expect(page.locator(".fp-stamp").nth(0)).to_contain_text("30 of 30")
-    expect(page.locator(".fp-stamp").nth(1)).to_contain_text("0 of 30")
+    expect(page.locator(".fp-stamp").nth(1)).to_have_text("0 of 30")
     expect(page.locator(".fp-invitation")).to_have_text("Now look right: FAPS masks its messages")
     assert page.locator(".fp-client").count() == 8
     # What a fresh reader asked: whose records, what SSI and FAPS are, degrees of what.
     expect(page.locator(".fp-client.fp-attacked span")).to_be_visible()
     opening = page.locator(".st-key-opening_line")
-    for words in ("SSI (subspace iteration)", "FAPS (projection splitting)", "PCA"):
-        expect(opening).to_contain_text(words)
-    expect(page.locator(".fp-learnt-0")).to_contain_text("All clients learn")
-    expect(page.locator(".fp-off-by").first).to_have_text("71° from true PCA")
+    expect(opening).to_contain_text("do PCA together")
+    for at, (method, sent) in enumerate((("SSI", "covariance × basis"), ("FAPS", "masked matrix"))):
+        words = page.locator(".fp-sent > span").nth(at)
+        expect(words).to_contain_text(f"{method} sends: {sent}")
+        spelt = f"{method}: {METHODS[method.lower()].stands_for}"
+        expect(words).to_have_attribute("title", re.compile(f"^{spelt}"))
+    # Whose the dots are, and what is solid and what is dotted behind the dials.
+    expect(page.locator(".fp-whose")).to_have_text("Client 3others")
+    expect(page.locator(".fp-learnt-0")).to_contain_text("All learn")
+    # Where it rests is not where it ends, and is not taken for it.
+    expect(page.locator(".fp-off-by").first).to_have_text("71° from true PCA so far")
+    rests = page.locator(".fp-rests")
+    expect(rests).to_have_text("Rests at message 3 of 20. Play: the answers go on.")
+    expect(rests).to_be_visible()
     for part in ("h1", ".fp-strip", ".fp-gallery", ".fp-learnt-1", ".fp-grid", ".fp-transport"):
         box = page.locator(part).first.bounding_box()
         assert box["y"] >= 0 and box["y"] + box["height"] <= page.viewport_size["height"], part
@@ -69,9 +96,21 @@ def test_the_duel_opens_slowly_and_stops_when_the_server_has_every_record(open_p
       return truth === left && left !== right;
     }"""
     page.wait_for_function(same)
+    stamped = page.evaluate("window.stamped")
+    assert stamped["looks"] > 0 and stamped["early"] == 0, stamped
+    # Where to look next stands within a finger's breadth of the stamp.
+    stamp, invitation = (
+        page.locator(part).bounding_box() for part in (".fp-stamp.fp-exact", ".fp-invitation")
+    )
+    below = invitation["y"] - stamp["y"] - stamp["height"]
+    beside = stamp["x"] - invitation["x"] - invitation["width"]
+    assert 0 <= below < 60 and beside < 60, (stamp, invitation)
     page.keyboard.press("Tab")
     page.locator("[data-testid=replay-play]").click()
+    expect(rests).to_be_hidden()
     expect(replay).to_have_attribute("data-round", "20", timeout=30_000)
+    expect(rests).to_be_hidden()
+    expect(page.locator(".fp-off-by").first).to_have_text(re.compile("true PCA$"))
     fits(page)
 
 
@@ -136,6 +175,9 @@ def test_what_dials_do_stands_behind_them_and_at_hand(open_page):
     line = page.locator(".st-key-epsilon .stSlider [role=group] > div")
     style = "(node) => getComputedStyle(node, '::before').backgroundImage"
     assert "svg" in line.evaluate(style)
+    legend = page.locator(".fp-dial-legend")
+    expect(legend).to_have_text("answerattack")
+    expect(legend).to_be_visible()
     page.locator(".st-key-epsilon input").focus()
     expect(page.locator(".fp-note")).to_contain_text("about: answer off by")
     page.keyboard.press("Escape")

@@ -110,8 +110,8 @@ def test_what_is_sent_is_on_show():
     assert np.ptp(duel.message[0]) == 0 < np.ptp(duel.message[1])
     assert np.abs(duel.message[1] - duel.other.message[1]).max() > 0.1
     said = [drawn.in_a_line(one, DUEL, 5) for one in (duel, duel.other)]
-    assert said[0] == "Has all 12 digits, exactly, since message 2."
-    assert "no digits. Harder attack not tried" in said[1]
+    assert said[0] == "Has all 12, exactly, since message 2."
+    assert said[1] == "No digits read. Harder attack not tried."
 
 
 def test_the_attack_s_error_falls_with_plain_products_and_not_with_masked_ones():
@@ -258,7 +258,7 @@ def test_the_stored_replay_is_shown_while_it_runs_anew():
     assert early.findings[-1][1].status is Status.OPEN
     assert early.findings[1][1].status is Status.NOT_TRIED, "what a search has not read is not open"
     said = drawn.in_a_line(early, REPLAYED, REPLAYED.rounds)
-    assert "all 30 digits, exactly, since message 20, by replay of the update" in said
+    assert "all 30, exactly, since message 20, by replay of the update" in said
     assert "stored" in said
     other = STUDY.run(replace(REPLAYED, seed=1))
     early = next(step.result for step in other if step.result is not None)

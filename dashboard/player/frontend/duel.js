@@ -37,8 +37,7 @@ class DuelView {
     };
     const message = picture(side.message, `Its latest message by ${side.title}, column by column`);
     const words = element("span", { title: side.help }, element("b", { text: side.kind }), element("span", { text: side.size }));
-    const sent = element("div", { class: "fp-sent", "data-protection": side.protection }, message.canvas, words,
-      at ? this.invitation : null);
+    const sent = element("div", { class: "fp-sent", "data-protection": side.protection }, message.canvas, words);
     const components = picture(side.components, `The first directions learnt by ${side.title}, as pictures`);
     const map = element("canvas", { class: "fp-map", role: "img", "data-testid": `learnt-${at}`,
       "aria-label": `Records of all clients along the first two directions learnt by ${side.title}`,
@@ -46,10 +45,22 @@ class DuelView {
     const off = element("b", { class: "fp-off-by" });
     const learnt = element("section", { class: `fp-learnt fp-learnt-${at}` },
       element("div", { class: "fp-title" }, `${side.learns} `, simulationTag(), off),
-      element("div", { class: "fp-answers" }, element("div", { class: "fp-map-box" }, map), components.canvas));
+      element("div", { class: "fp-answers" }, element("div", { class: "fp-map-box" }, map, at ? null : this.whose()), components.canvas));
     learnt.style.setProperty("--fp-side", side.colour[theme.scheme]);
     sent.style.setProperty("--fp-side", side.colour[theme.scheme]);
     return { side, sent, message, learnt, components, map, off };
+  }
+
+  // Dots of one colour are the records of one client.
+  whose() {
+    const { owners, names, attacked } = this.stage;
+    const others = [...new Set(owners)].filter((one) => one !== attacked).slice(0, 3);
+    const dots = others.map((one) => element("i", { style: `background: ${this.colour(one)}` }));
+    return element("div", { class: "fp-whose" }, element("i", {}), names[attacked], ...dots, "others");
+  }
+
+  colour(owner) {
+    return `hsl(${(owner * 137.5) % 360} 55% ${this.view.theme.scheme === "dark" ? 66 : 46}%)`;
   }
 
   // Out of every card up to one line, along it, and down into both messages.
@@ -88,28 +99,33 @@ class DuelView {
       classList.toggle("fp-present", present[at] === "1");
       classList.toggle("fp-absent", round > 0 && present[at] !== "1");
     });
-    const [left, right] = stage.sides.map(({ since }) => since !== null && round >= since);
-    for (const [at, { side, sent, message, components, map, off }] of this.sides.entries()) {
+    for (const { side, sent, message, components, map, off } of this.sides) {
       this.paint(message, round);
       this.paint(components, round);
       this.scatter(map, side, round);
       off.textContent = side.off[round];
       sent.classList.toggle("fp-sending", round > 0);
-      this.stamp(this.view.pictures[at + 1], side, round);
     }
-    this.invitation.hidden = !(left && !right && stage.invitation);
-    this.invitation.parentElement?.classList.toggle("fp-inviting", !this.invitation.hidden);
+    this.stamps();
     if (forward && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.send(present);
   }
 
-  // What the server has whole is stamped; before, it is counted.
+  // Below the picture that got its stamp, where the eye is, stands where to look next.
+  stamps() {
+    const pictures = this.view.pictures.slice(1);
+    const [left, right] = this.sides.map(({ side }, at) => this.stamp(pictures[at], side, this.shown));
+    this.invitation.hidden = !(left && !right && this.stage.invitation);
+    pictures[0]?.node.parentElement?.append(this.invitation);
+  }
+
+  // What the server has whole, and is drawn, is stamped; before, it is counted.
   stamp(picture, side, round) {
-    if (!picture) return;
+    if (!picture) return false;
     picture.stamp ??= picture.node.appendChild(element("div", { class: "fp-stamp", "aria-hidden": "true" }));
-    const has = side.since !== null && round >= side.since;
+    const has = side.since !== null && round >= side.since && picture.landing === undefined;
     picture.stamp.classList.toggle("fp-exact", has);
     picture.stamp.replaceChildren(element("b", { text: has ? side.stamp : side.stamp.replace(/^\S+/, "0") }),
-      element("span", { text: has ? side.note : "found" }));
+      has ? element("span", { text: side.note }) : "");
     picture.node.classList.toggle("fp-leaks", has);
     picture.attack ??= picture.node.appendChild(element("button", { type: "button", class: "fp-attack", "data-testid": "attack" }));
     picture.attack.hidden = !side.attack || round === 0;
@@ -118,6 +134,7 @@ class DuelView {
       picture.attack.disabled = true;
       this.view.choose({ attack: side.title });
     };
+    return has;
   }
 
   paint({ context, part }, round) {
@@ -148,7 +165,7 @@ class DuelView {
     const all = [...owners.keys()];
     for (const i of all.filter((one) => owners[one] !== attacked)) {
       const [x, y] = place(i);
-      context.fillStyle = `hsl(${(owners[i] * 137.5) % 360} 55% ${theme.scheme === "dark" ? 66 : 46}%)`;
+      context.fillStyle = this.colour(owners[i]);
       context.beginPath();
       context.arc(x, y, 2.2, 0, 7);
       context.fill();

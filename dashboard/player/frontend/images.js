@@ -75,8 +75,15 @@ class ImageView {
       tile += 1;
       if (tile < 0) return;
       this.context.putImageData(this.pixels, 0, 0, (tile % wide) * columns, Math.floor(tile / wide) * rows, columns, rows);
-      if (tile > wide * Math.ceil(this.image.rows / rows)) clearInterval(this.landing);
+      if (tile > wide * Math.ceil(this.image.rows / rows)) this.landed();
     }, LANDS);
+  }
+
+  // What is said of the whole picture waits for its last record.
+  landed() {
+    clearInterval(this.landing);
+    this.landing = undefined;
+    this.view.stage?.stamps();
   }
 
   draw() {
@@ -90,6 +97,7 @@ class ImageView {
     this.frame = at;
     for (let i = 0; i < size; i += 1) words[i] = packed[image.frames[first + i]];
     clearInterval(this.landing);
+    this.landing = undefined;
     if (lands) this.land(view.data.stage.tile);
     else this.context.putImageData(this.pixels, 0, 0);
     if (this.bar) this.bar.style.background = gradient;

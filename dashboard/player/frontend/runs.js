@@ -90,7 +90,7 @@ class Runs {
     const other = data.panels[this.view.node.dataset.chart === "1" ? 0 : 1];
     this.swap.textContent = other?.title.split(",")[0] ?? "";
     this.swap.hidden = !data.stage?.sides.length || !other;
-    this.pin.textContent = this.pinned ? "Unpin" : "Pin";
+    this.pin.textContent = this.pinned ? "Let go" : "Keep";
     this.pin.title = this.pinned ? `Let go of the pinned run: ${this.pinned.label}. It ended: ${this.pinned.sentence}`
       : "Keep this run on the charts and compare the next ones with it";
     this.pin.setAttribute("aria-pressed", String(Boolean(this.pinned)));

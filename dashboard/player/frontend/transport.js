@@ -26,9 +26,10 @@ class Transport {
     this.number = element("span", { class: "fp-round", role: "status", "data-testid": "replay-round" }, this.word, this.count);
     this.speed = element("select", { class: "fp-speed", "aria-label": "Speed, steps per second", title: "Steps per second", "data-testid": "replay-speed" },
       ...SPEEDS.map((speed) => element("option", { value: speed, text: `${speed} / s` })));
+    this.rests = element("span", { class: "fp-rests" });
     this.node = element("div", { class: "fp-transport", role: "group", "aria-label": "Replay" },
       element("div", { class: "fp-buttons" }, this.first, this.back, this.play, this.forward, this.last),
-      this.range, this.number, this.speed);
+      this.rests, this.range, this.number, this.speed);
   }
 
   update() {
@@ -59,6 +60,15 @@ class Transport {
     this.range.style.setProperty("--fp-done", `${data.rounds ? (100 * round) / data.rounds : 0}%`);
     this.range.setAttribute("aria-valuetext", `${data.roundLabel} ${round} of ${data.rounds}`);
     this.count.textContent = `${round} / ${data.rounds}`;
+    this.tellRest();
+  }
+
+  // Where two methods rest before their end, so that nobody takes what they have learnt for all.
+  tellRest() {
+    const { data, round } = this.view;
+    if (!data?.stage?.sides.length) return;
+    this.rests.textContent = `Rests at ${data.roundLabel} ${round} of ${data.rounds}. Play: the answers go on.`;
+    this.rests.style.visibility = this.playing || round === 0 || round === data.rounds ? "hidden" : "";
   }
 
   get playing() {
@@ -120,6 +130,7 @@ class Transport {
     this.play.setAttribute("aria-label", name);
     this.play.title = name;
     this.view.node.dataset.playing = String(playing);
+    this.tellRest();
   }
 
   // Space on a button or a choice keeps its own meaning.

@@ -182,6 +182,7 @@ METHODS = (
     Method(
         key="faps",
         title="FAPS",
+        stands_for="federated ADMM-like algorithm with projection splitting",
         algorithm=FAPS,
         make=by_name(FAPS),
         look=Look("#0f766e", "#2dd4bf", "solid", "circle"),
