@@ -54,9 +54,8 @@ def measured(sizes: list[tuple[int, int, int]]) -> list[tuple[int, int, int, flo
     for clients, features, records in sizes:
         with tempfile.TemporaryDirectory() as folder:
             made, reading = problem(clients, features, records, Path(folder))
-            run = fp.stream(
-                made, fp.SSI(COLUMNS), rounds=ROUNDS, channel=fp.Channel(record="estimates")
-            )
+            wire = fp.Channel(record="estimates")
+            run = iter(fp.stream(made, fp.SSI(COLUMNS), rounds=ROUNDS, channel=wire))
             next(run)
             next(run)  # the first round fetches memory
             began = time.process_time()

@@ -13,7 +13,7 @@ browser without asking the server again.
 `chart` shows the same panels without the transport.
 """
 
-from dashboard.player.component import again, chart, replay
+from dashboard.player.component import again, chart, prepared, replay
 from dashboard.player.stage import Lecture, PlayedRun, Side, Stage
 from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Mark, Panel, to_uint8
 
@@ -30,6 +30,7 @@ __all__ = [
     "Stage",
     "again",
     "chart",
+    "prepared",
     "replay",
     "to_uint8",
 ]

@@ -45,25 +45,33 @@ _mount = st.components.v2.component(
 )
 
 
-def replay(
+def prepared(
     *,
     key: str,
     panels: Sequence[Panel | Heat] = (),
     images: Sequence[Sequence[Images]] = (),
-    on_attack: Callable[[], None] | None = None,
     **view: Any,
-) -> None:
-    """Show a run with a transport bar: images, charts and a read-out at the current round.
+) -> Callable[..., None]:
+    """Lay a run with a transport bar out, once for all who see it; returns what shows it.
 
     The view updates in place: a reader's zoom, hidden curves, current round and playing go on
     when the data change. Nothing is sent to the server while scrubbing. Arguments and refusals are
-    those of `encode`; ``on_attack`` is called when a reader presses the button of a side that has
-    one.
+    those of `encode`; what shows it may be given ``on_attack``, which is called when a reader
+    presses the button of a side that has one.
     """
-    figures.keep(key, lambda caption: printed(key, panels, images, caption))
-    mount = _mount if on_attack is None else partial(_mount, on_chosen_change=on_attack)
     data = encode(key=key, panels=panels, images=images, **view)
-    mount(key=key, data=data, height="content")
+
+    def show(on_attack: Callable[[], None] | None = None) -> None:
+        figures.keep(key, lambda caption: printed(key, panels, images, caption))
+        mount = _mount if on_attack is None else partial(_mount, on_chosen_change=on_attack)
+        mount(key=key, data=data, height="content")
+
+    return show
+
+
+def replay(**view: Any) -> None:
+    """Lay a run out as `prepared` does, and show it."""
+    prepared(**view)()
 
 
 def again(key: str, view: bytes) -> None:

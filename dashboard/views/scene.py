@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import streamlit as st
@@ -18,7 +19,7 @@ from dashboard.player import (
     PlayedRun,
     Side,
     Stage,
-    replay,
+    prepared,
     to_uint8,
 )
 from dashboard.shell import layout, limits, own_table
@@ -175,13 +176,21 @@ def draw(
     `guess` is what the reader expects: a round, or an ε where the errors at every ε are drawn. The
     button below one of two methods does `attack`, where an attack was left waiting.
     """
+    _view(scene, settings, asking, guess)(attack)
+
+
+@lru_cache(maxsize=16)
+def _view(
+    scene: Scene, settings: SceneSettings, asking: bool, guess: str | None
+) -> Callable[..., None]:
+    """The picture, laid out once for all visitors who look at the same run."""
     whole = scene
     scene = scene.beginning if asking else scene
     duel = scene.other is not None
     if scene.other is not None:  # one may be done before the other
         rounds = max(scene.rounds, scene.other.rounds)
         scene = replace(scene.lasting(rounds), other=scene.other.lasting(rounds))
-    replay(
+    return prepared(
         key="scene",
         rounds=scene.rounds,
         stage=_duel(scene, settings) if duel else _stage(scene, settings, whole),
@@ -203,7 +212,6 @@ def draw(
         sentences=[sentence(scene, settings, k) for k in range(scene.rounds + 1)],
         start=min(settings.round, scene.rounds),
         autoplay=settings.autoplay,
-        on_attack=attack,
         run=PlayedRun(settings.run_key().to_json(), label(settings)),
         lecture=Lecture(
             settings.lecture,

@@ -1,8 +1,7 @@
 """Run an algorithm on a problem, round by round."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from fedpca_core.protocol.algorithm import Algorithm, Inbox, Plan, ServerState, 
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.linear_answers import LinearAnswers, check_channel
 from fedpca_core.protocol.run import Finish, Run
-from fedpca_core.protocol.trace import Round, Trace
+from fedpca_core.protocol.trace import Trace
 
 #: A block of this many bytes, freed once, makes glibc keep up to twice as much for the next run.
 KEPT_BYTES = 31 * 1024 * 1024
@@ -157,24 +156,5 @@ def simulate(
     ).finish()
 
 
-def stream(
-    problem: Problem,
-    algorithm: Algorithm,
-    *,
-    rounds: int,
-    seed: int = 0,
-    participation: float = 1.0,
-    absent: str = "memory",
-    channel: Channel | None = None,
-) -> Iterator[Round]:
-    """Yield the rounds of `simulate` one by one, the start first: what live views use."""
-    yield from Simulation(
-        problem,
-        algorithm,
-        rounds=rounds,
-        seed=seed,
-        participation=participation,
-        absent=absent,
-        channel=channel,
-        keep_rounds=False,
-    )
+#: The rounds of a run one by one, the start first, of which nothing is kept: what live views use.
+stream = partial(Simulation, keep_rounds=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,15 @@ def test_the_stage_and_every_sentence_mean_the_client_of_the_settings() -> None:
     told = [scene.sentence(found, settings, k) for k in range(1, found.rounds + 1)]
     assert all("client 2" in text for text in (*told, *stage.server[1:]))
     assert scene._truth(found, settings).title == "Records of client 2"
+
+
+def test_a_picture_is_laid_out_once_for_all_who_look_at_the_same_run() -> None:
+    settings = SceneSettings(versus="off", clients=3, rounds=10)
+    one, other = (outcome(LivePicture().run(settings)) for _ in range(2))
+    view = scene._view(one, settings, False, None)
+    assert scene._view(one, settings, False, None) is view
+    assert scene._view(other, settings, False, None) is not view
+    assert scene._view(one, replace(settings, round=1), False, None) is not view
 
 
 def test_a_method_that_secure_sums_exclude_is_shown_without_them() -> None:
