@@ -10,7 +10,7 @@ import numpy as np
 
 from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.errors import require
-from fedpca_core.settings import short
+from fedpca_core.settings import rough, short
 
 ACCOUNTANT = "exact composition of Gaussian releases (GDP, closed form)"
 FULL = "every client takes part"
@@ -158,7 +158,7 @@ class Guarantee:
     @property
     def budget(self) -> str:
         """Epsilon as text, the sign for infinity when there is none."""
-        return f"{self.epsilon:.3g}" if self.private else "∞"
+        return rough(self.epsilon) if self.private else "∞"
 
     def noticed(self, false_alarms: float) -> float:
         """How often the best test notices that the unit was replaced, at a rate of false alarms."""

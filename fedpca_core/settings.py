@@ -295,6 +295,11 @@ def short(number: float, digits: int = 6) -> str:
     return f"{mantissa}e{int(power)}" if exponent else mantissa
 
 
+def rough(number: float) -> str:
+    """A number in three digits, without an exponent where a reader counts: 7,570, 0.031, ∞."""
+    return f"{float(f'{number:.3g}'):,.0f}" if 1000 <= abs(number) < 1e6 else short(number, 3)
+
+
 def declared(described: Parameter, default: Value | None = None, **narrower: Any) -> Any:
     """Field with this parameter, or with a narrower one (`Parameter.narrowed`)."""
     if default is not None:

@@ -19,12 +19,11 @@ from fedpca_core.questions.anomaly.task import (
     NO_LABELS,
     fitting,
     most_components,
-    of_iot23,
     resolve,
     without_guarantee,
 )
 from fedpca_core.questions.catalogue import ATTACK_TYPES, studies_of
-from fedpca_core.study.here import COMMAND
+from fedpca_core.study.here import COMMAND, on
 from fedpca_core.study.own_data import OwnData
 
 controls = Controls(AnomalySettings)
@@ -94,7 +93,7 @@ with st.container():
         )
         st.button(
             "Real traffic that comes along: IoT-23",
-            on_click=controls.changer(lambda: of_iot23(controls.settings())),
+            on_click=controls.changer(lambda: on(controls.settings(), "iot23")),
             key="to_iot23",
         )
 

@@ -412,9 +412,8 @@ class Controls(Generic[S]):
     @staticmethod
     def _address(parameter: Parameter, value: Any) -> None:
         """Let the address say a value, or nothing of it where it goes without saying."""
-        texts = [parameter.text(part) for part in (value if parameter.many else [value])]
-        if value == parameter.default:
-            texts = []
+        parts = [] if value == parameter.default else value if parameter.many else [value]
+        texts = [parameter.text(part) for part in parts]
         if texts == st.query_params.get_all(parameter.key):
             return
         streamlit_internals.unbind(parameter.key)

@@ -24,7 +24,7 @@ from dashboard.shell.document import PRODUCT
 from dashboard.shell.navigation import ENTRIES
 from fedpca_core.papers.sources import software_bibtex
 from fedpca_core.questions.told import TOLD
-from fedpca_core.settings import Settings
+from fedpca_core.settings import Settings, rough
 from fedpca_core.study import parts
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.panels import Heat, Panel
@@ -142,9 +142,8 @@ def _put(made: Sheet, part: parts.Part) -> Panel | Heat | None:
 def _texts(table: pd.DataFrame) -> pd.DataFrame:
     """The first rows of a table as short texts."""
     shown = table.head(_ROWS).iloc[:, :8]
-    return shown.map(
-        lambda value: f"{value:.3g}" if isinstance(value, float) else str(value)
-    ).reset_index(drop=True)
+    texts = shown.map(lambda one: rough(one) if isinstance(one, float) else str(one))
+    return texts.reset_index(drop=True)
 
 
 # ---------------------------------------------------------------------- as a web page

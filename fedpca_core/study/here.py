@@ -45,6 +45,11 @@ def instead(settings: S) -> S | None:
     other = DATA_SETS[absent.key].instead
     if other not in settings.parameters()["problem"].choices:
         return None
+    return on(settings, other)
+
+
+def on(settings: S, other: str) -> S:
+    """The same on another data set, no larger than that has room for."""
     changes: dict[str, Any] = {"problem": other}
     if other in SOURCES and getattr(settings, "resolution", 0) > SOURCES[other].side:
         changes["resolution"] = 0

@@ -26,7 +26,6 @@ from fedpca_core.remembered import Remembered
 from fedpca_core.streams import Streams
 from fedpca_core.study import own_table
 from fedpca_core.study.facts import Facts
-from fedpca_core.study.here import FEW_COMPONENTS
 from fedpca_core.study.own_data import NoFile, OwnData
 from fedpca_core.study.own_table import TableFacts
 from fedpca_core.study.study import content_key
@@ -103,12 +102,6 @@ class TaskFacts:
 def present(problem: str) -> bool:
     """Whether a public data set can be read here."""
     return problem in available()
-
-
-def of_iot23(settings: AnomalySettings) -> AnomalySettings:
-    """The same on IoT-23, whose eight features have room for few components."""
-    few = min(settings.components, FEW_COMPONENTS)
-    return replace(settings, problem="iot23", components=few)
 
 
 def resolve(problem: str) -> str:

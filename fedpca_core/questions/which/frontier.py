@@ -161,11 +161,7 @@ class Frontier(InPieces[FrontierSettings, Front]):
     attacked: ClassVar[bool] = True
 
     def pieces(self, settings: FrontierSettings) -> Sequence[FrontierSettings]:
-        return [piece for *_, piece in self.placed(settings)]
-
-    def placed(self, settings: FrontierSettings) -> list[Placed]:
-        """The pieces, each with the parameter that varies and its value there."""
-        return _placed(settings)
+        return [piece for *_, piece in _placed(settings)]
 
     def piece(self, settings: FrontierSettings, data: OwnData | None) -> Run[Front]:
         require(
@@ -193,7 +189,7 @@ class Frontier(InPieces[FrontierSettings, Front]):
     def gathered(self, settings: FrontierSettings, found: Sequence[Front]) -> Front:
         tables = [
             front.table.assign(parameter=parameter, value=value)
-            for (parameter, value, _), front in zip(self.placed(settings), found, strict=False)
+            for (parameter, value, _), front in zip(_placed(settings), found, strict=False)
         ]
         table = pd.concat([t for t in tables if len(t)] or tables[:1], ignore_index=True)
         # What a search found replaces the row that waited for it.
@@ -223,7 +219,7 @@ def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
 
 @lru_cache(maxsize=32)
 def _placed(settings: FrontierSettings) -> list[Placed]:
-    """Remembered, since every piece that is done asks for it; nobody changes the list."""
+    """The pieces, each with the parameter that varies and its value there; nobody changes it."""
     if settings.vary == "none":
         alone = settings.seeds == 1
         return [] if alone else [("none", math.nan, one) for one in _pieces(settings)]
@@ -241,8 +237,10 @@ def _cost(piece: FrontierSettings, data: OwnData | None) -> Cost:
     read = Cost(once.megabytes / piece.rounds, once.seconds / piece.rounds)
     one = costs.run(size, piece, recorded=True) + read
     whole = costs.prepare(size) + one.times(len(piece.candidates))
-    # What searches for longer is not tried.
-    return whole + Cost(0.0, SEARCH) if piece.searches else whole
+    # What searches for longer is not tried. A run is read until it is over, about half of it.
+    tried = [_searching(key, piece, size) for key in piece.candidates if piece.searches]
+    kept = costs.replay(size, piece).megabytes / 2 if any("replay" in one for one in tried) else 0.0
+    return whole + Cost(kept, SEARCH * piece.searches)
 
 
 class Unattacked(Frontier):
@@ -292,23 +290,27 @@ def searched(method: str, here: FrontierSettings) -> bool:
 
     Where the records may lie on a grid, which only the data say, that is left to the run.
     """
-    algorithm = build_algorithm(method, here)
     if not here.problem.startswith("decay"):
         return not here.secure_aggregation
+    return bool(_searching(method, here, costs.ProblemSize.of(here)))
+
+
+def _searching(method: str, here: FrontierSettings, size: costs.ProblemSize) -> list[str]:
+    """The attacks on what a method sends that search, and take no longer than is tried."""
     stated = Deployment(
-        here.features,
-        here.clients,
+        size.features,
+        size.clients,
         here.components,
         here.rounds,
-        np.full(here.clients, here.samples),
-        algorithm,
+        np.full(size.clients, int(size.records / size.clients)),
+        build_algorithm(method, here),
         sums=here.secure_aggregation,
         dtype=here.dtype,
         upload_noise=here.upload_noise,
         trace=1.0,
     )
     fitting = [one for one in on_matrices(stated, here.client) if one.searches]
-    return any(one.seconds(stated, here.client) <= SEARCH for one in fitting)
+    return [one.key for one in fitting if one.seconds(stated, here.client) <= SEARCH]
 
 
 def varies(method: str, base: FrontierSettings, here: FrontierSettings) -> bool:
