@@ -25,7 +25,7 @@ Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 WIDTHS = {1440: 900, 390: 844}
 #: Where the front page is recorded: on a desk, inside another page before a room, on a phone.
-SCREENS = ((1440, 900, ""), (1024, 768, "embed=true&"), (390, 844, ""))
+SCREENS = ((1440, 900, ""), (1024, 768, "embed=true&"), (1920, 1080, ""), (390, 844, ""))
 #: Seconds after the picture and its charts first stood, so that a busy machine records no blank.
 SECONDS = (0.5, 1, 2, 5, 10)
 

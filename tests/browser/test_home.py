@@ -96,6 +96,7 @@ def test_the_duel_opens_slowly_and_stops_when_the_server_has_every_record(open_p
       return truth === left && left !== right;
     }"""
     page.wait_for_function(same)
+    # While records land they are counted, and what is said of all of them waits.
     stamped = page.evaluate("window.stamped")
     assert stamped["looks"] > 0 and stamped["early"] == 0, stamped
     # Where to look next stands within a finger's breadth of the stamp.
@@ -178,6 +179,8 @@ def test_what_dials_do_stands_behind_them_and_at_hand(open_page):
     legend = page.locator(".fp-dial-legend")
     expect(legend).to_have_text("answerattack")
     expect(legend).to_be_visible()
+    method = page.locator(".st-key-method").bounding_box()
+    assert legend.bounding_box()["y"] + legend.bounding_box()["height"] <= method["y"] + 4
     page.locator(".st-key-epsilon input").focus()
     expect(page.locator(".fp-note")).to_contain_text("about: answer off by")
     page.keyboard.press("Escape")

@@ -115,16 +115,19 @@ class DuelView {
     const pictures = this.view.pictures.slice(1);
     const [left, right] = this.sides.map(({ side }, at) => this.stamp(pictures[at], side, this.shown));
     this.invitation.hidden = !(left && !right && this.stage.invitation);
-    pictures[0]?.node.parentElement?.append(this.invitation);
+    const row = pictures[0]?.node.parentElement;
+    if (row && this.invitation.parentElement !== row) row.append(this.invitation);
   }
 
   // What the server has whole, and is drawn, is stamped; before, it is counted.
   stamp(picture, side, round) {
     if (!picture) return false;
     picture.stamp ??= picture.node.appendChild(element("div", { class: "fp-stamp", "aria-hidden": "true" }));
-    const has = side.since !== null && round >= side.since && picture.landing === undefined;
+    const got = side.since !== null && round >= side.since;
+    const has = got && picture.landing === undefined;
+    const drawn = got ? Math.min(picture.tiles ?? 0, parseInt(side.stamp, 10)) : 0;
     picture.stamp.classList.toggle("fp-exact", has);
-    picture.stamp.replaceChildren(element("b", { text: has ? side.stamp : side.stamp.replace(/^\S+/, "0") }),
+    picture.stamp.replaceChildren(element("b", { text: has ? side.stamp : side.stamp.replace(/^\S+/, drawn) }),
       has ? element("span", { text: side.note }) : "");
     picture.node.classList.toggle("fp-leaks", has);
     picture.attack ??= picture.node.appendChild(element("button", { type: "button", class: "fp-attack", "data-testid": "attack" }));

@@ -68,19 +68,23 @@ class ImageView {
   }
 
   // One record after another, once the messages have arrived.
-  land([rows, columns]) {
+  land([rows, columns], caption) {
+    this.tiles = 0;
     const wide = Math.ceil(this.image.columns / columns);
     let tile = -TRAVEL / LANDS;
     this.landing = setInterval(() => {
       tile += 1;
       if (tile < 0) return;
       this.context.putImageData(this.pixels, 0, 0, (tile % wide) * columns, Math.floor(tile / wide) * rows, columns, rows);
-      if (tile > wide * Math.ceil(this.image.rows / rows)) this.landed();
+      this.tiles = tile + 1;
+      this.view.stage?.stamps();
+      if (tile > wide * Math.ceil(this.image.rows / rows)) this.landed(caption);
     }, LANDS);
   }
 
   // What is said of the whole picture waits for its last record.
-  landed() {
+  landed(caption) {
+    this.caption.textContent = caption;
     clearInterval(this.landing);
     this.landing = undefined;
     this.view.stage?.stamps();
@@ -98,10 +102,10 @@ class ImageView {
     for (let i = 0; i < size; i += 1) words[i] = packed[image.frames[first + i]];
     clearInterval(this.landing);
     this.landing = undefined;
-    if (lands) this.land(view.data.stage.tile);
+    if (lands) this.land(view.data.stage.tile, caption);
     else this.context.putImageData(this.pixels, 0, 0);
     if (this.bar) this.bar.style.background = gradient;
-    this.caption.textContent = caption;
+    if (!lands) this.caption.textContent = caption;
     const when = image.count === 1 ? "" : `, ${view.data.roundLabel} ${view.round} of ${view.data.rounds}`;
     this.canvas.setAttribute("aria-label",
       [`${image.title}${when}.`, image.description, caption].filter(Boolean).join(" "));
