@@ -59,7 +59,7 @@ format: $(VENV)/.dev ## Put the code into the house style
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
 
-bench: $(VENV)/.app ## Time the core (ARGS=scene for bench/bench_scene.py alone)
+bench: $(VENV)/.app ## Time the core (ARGS=rounds for bench/bench_rounds.py alone)
 	$(BIN)/python -m bench $(ARGS)
 
 shots: $(VENV)/.dev $(VENV)/.browser ## Screenshots of every page, light and dark, wide and narrow, into shots/ (ARGS=story for the front page)

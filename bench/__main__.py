@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m bench`` all but the long ones, ``python -m bench scene`` one.
+"""Run the benchmarks: ``python -m bench`` all but the long ones, ``python -m bench rounds`` one.
 
 Every module bench/bench_*.py with a ``main()`` is one; options are passed on to a single one
 (``python -m bench load --visitors 3 --seconds 20``). One BLAS thread is used unless

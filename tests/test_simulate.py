@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import fedpca_core as fp
-from bench import timing
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg import stiefel
 from fedpca_core.linalg.threads import LARGE, one_thread, share_out, share_rows
@@ -20,6 +19,11 @@ from fedpca_core.protocol import run as any_run
 SIZES = (30, 45, 12, 60)
 FEATURES = 10
 GOOD = np.arange(12.0).reshape(3, 4)
+
+
+def threads() -> int:
+    """Most threads a linear-algebra library may use in this process."""
+    return max((pool["num_threads"] for pool in threadpool_info()), default=1)
 
 
 def blocks(seed: int = 0) -> list[np.ndarray]:
@@ -231,7 +235,7 @@ class Watching(fp.SSI):
     seen: list[int] = field(default_factory=list)
 
     def client(self, data, clients, plan, downlink, streams):
-        self.seen.append(timing.threads())
+        self.seen.append(threads())
         return super().client(data, clients, plan, downlink, streams)
 
 
@@ -240,30 +244,30 @@ def test_small_runs_use_one_thread_and_leave_the_setting_alone(
 ) -> None:
     algorithm = Watching(3)
     with threadpool_limits(limits=2, user_api="blas"):
-        if timing.threads() != 2:
+        if threads() != 2:
             pytest.skip("this linear-algebra library does not take a second thread")
         fp.simulate(problem, algorithm, rounds=2)
-        assert timing.threads() == 2
+        assert threads() == 2
         for _ in fp.stream(problem, algorithm, rounds=2):
-            assert timing.threads() == 2  # a reader between the rounds keeps its own setting
+            assert threads() == 2  # a reader between the rounds keeps its own setting
         with pytest.raises(InvalidInput):
             fp.simulate(problem, fp.SSI(12), rounds=2)
-        assert timing.threads() == 2
+        assert threads() == 2
         assert algorithm.seen == [1] * 4
         with one_thread(5000):
-            assert timing.threads() == 2
+            assert threads() == 2
 
 
 def test_overlapping_runs_restore_the_setting_of_the_first() -> None:
     with threadpool_limits(limits=2, user_api="blas"):
-        before = timing.threads()
+        before = threads()
         first, second = one_thread(10), one_thread(10)
         first.__enter__()
         second.__enter__()
         first.__exit__(None, None, None)
-        assert timing.threads() == 1
+        assert threads() == 1
         second.__exit__(None, None, None)
-        assert timing.threads() == before
+        assert threads() == before
 
 
 def test_states_too_large_to_keep_are_left_out_with_a_sentence(
@@ -388,11 +392,11 @@ def test_large_work_is_shared_out_and_small_work_is_not() -> None:
 
     def work(index: int) -> None:
         names[index] = threading.current_thread().name
-        seen.add(timing.threads())
+        seen.add(threads())
 
     here = threading.current_thread().name
     with threadpool_limits(limits=2, user_api="blas"):
-        if timing.threads() != 2:
+        if threads() != 2:
             pytest.skip("this linear-algebra library does not take a second thread")
         share_out(work, 5, LARGE - 1)
         assert names == dict.fromkeys(range(5), here)
@@ -405,7 +409,7 @@ def test_large_work_is_shared_out_and_small_work_is_not() -> None:
         assert seen == {1}
         with pytest.raises(ZeroDivisionError):
             share_out(lambda index: 1 // (index - 3), 5, LARGE)
-        assert timing.threads() == 2
+        assert threads() == 2
     with threadpool_limits(limits=1, user_api="blas"):
         names.clear()
         share_out(work, 5, LARGE)  # who asks for one thread gets one
@@ -415,7 +419,7 @@ def test_large_work_is_shared_out_and_small_work_is_not() -> None:
 def test_rows_are_shared_out_in_slices_that_cover_them() -> None:
     taken: list[slice] = []
     with threadpool_limits(limits=2, user_api="blas"):
-        if timing.threads() != 2:
+        if threads() != 2:
             pytest.skip("this linear-algebra library does not take a second thread")
         share_rows(taken.append, 5, LARGE // 5 + 1)
         assert sorted((rows.start, rows.stop) for rows in taken) == [(0, 2), (2, 5)]
