@@ -42,8 +42,7 @@ def posed(settings: Settings) -> Settings:
 
 def drawing(study: Study[Any, Any], settings: Settings) -> Callable[[], None] | None:
     """What draws a study of a page in exactly this state from its poster, if there is one."""
-    name = _names().get(settings)
-    if name is None:
+    if (name := _names().get(settings)) is None:
         return None
     file = FOLDER / f"{name}.html"
     try:
@@ -54,15 +53,21 @@ def drawing(study: Study[Any, Any], settings: Settings) -> Callable[[], None] | 
 
 
 def kept(settings: Settings) -> bool:
-    """Whether there is a stored picture of exactly this state."""
-    return (name := _names().get(settings)) is not None and (STORED / f"{name}.json").is_file()
+    """Whether there is a stored picture of exactly this state, with all that it shows."""
+    return (held := _held(settings)) is not None and not held["without_images"]
+
+
+def _held(settings: Settings) -> Any:
+    name = _names().get(settings)
+    if name is None or not (file := STORED / f"{name}.json").is_file():
+        return None
+    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def stored(study: Study[Any, Any], settings: Settings) -> Callable[[], None] | None:
     """What draws the stored picture of a study whose data are missing, if there is one."""
-    if not kept(settings):
+    if (held := _held(settings)) is None:
         return None
-    held = json.loads((STORED / f"{_names()[settings]}.json").read_text(encoding="utf-8"))
     parts = [
         gzip.decompress(base64.b64decode(part["view"])) if isinstance(part, dict) else part
         for part in held["pictures"].get(study.key, [])
@@ -95,7 +100,6 @@ def store(pictures: Mapping[str, list[str | bytes]], name: str, data: str, made:
                 view = base64.b64encode(gzip.compress(part, 9, mtime=0)).decode()
                 packed[key].append({"view": view})
     file = STORED / f"{name}.json"
-    STORED.mkdir(exist_ok=True)
     whole = {
         "data": data,
         "made": made,
