@@ -177,8 +177,10 @@ def test_what_dials_do_stands_behind_them_and_at_hand(open_page):
     style = "(node) => getComputedStyle(node, '::before').backgroundImage"
     assert "svg" in line.evaluate(style)
     legend = page.locator(".fp-dial-legend")
-    expect(legend).to_have_text("answerattack")
+    expect(legend).to_have_text("answer attack")
     expect(legend).to_be_visible()
+    drawn = "(all) => all.map((one) => getComputedStyle(one).borderTopStyle)"
+    assert legend.locator("i").evaluate_all(drawn) == ["solid", "dotted"]
     method = page.locator(".st-key-method").bounding_box()
     assert legend.bounding_box()["y"] + legend.bounding_box()["height"] <= method["y"] + 4
     page.locator(".st-key-epsilon input").focus()
