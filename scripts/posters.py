@@ -17,7 +17,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
@@ -69,6 +69,9 @@ DRAWN = """(held) => {
   return JSON.stringify(views.sort()) === JSON.stringify(held)
     && [...document.querySelectorAll('.fp-plot')].every((plot) => plot.dataset.drawn);
 }"""
+#: The front page as it opens, and all presets.
+FRONT = Preset("front", "No record is sent. What does the server hold?", "", SceneSettings())
+POSTERS: Mapping[str, Preset] = {"front": FRONT, **PRESETS}
 #: Folded away: controls, and explanations that the live page has.
 FOLDED = ("popover", "expander")
 #: Words about controls, which a poster has not.
@@ -94,8 +97,7 @@ def poster(preset: Preset, live: str, turned: bool = True) -> str:
         result = outcome(study.run(settings))
         # The page finds it where it looks for what another visitor has computed.
         jobs.registry().submit(study.identity(settings), _handed(result), 60.0).wait(60.0)
-    told = isinstance(settings, SceneSettings)
-    lead = "" if told else preset.point
+    lead = "" if isinstance(settings, SceneSettings) else preset.point
     parts = _sections(opened(settings), settings, lead)
     if not parts:
         raise InvalidInput("The page shows no picture and no table.")
@@ -127,8 +129,8 @@ def _turned(settings: SceneSettings, live: str) -> dict[str, list[Turn]]:
         return found
     for name in (dial for dial in DIALS if dial not in settings.idle()):
         described, own = settings.parameters()[name], getattr(settings, name)
-        turns = []
-        ends = {at(described, place)[1] for place in np.linspace(0.0, 1.0, TURNS)}
+        turns, few = [], TURNS - (settings.opponent is not None)  # two runs a value
+        ends = {at(described, place)[1] for place in np.linspace(0.0, 1.0, few)}
         for value in sorted({*ends, own}):
             other = replace(settings, **{name: value})
             with suppress(InvalidInput):  # a value at which there is no run
@@ -299,7 +301,7 @@ def gallery(folder: Path) -> str:
         kind = "scene" if entry is ENTRIES[0] else entry.name
         cards = [
             _card(preset, folder / f"{name}.html")
-            for name, preset in PRESETS.items()
+            for name, preset in POSTERS.items()
             if preset.settings.kind == kind and (folder / f"{name}.html").exists()
         ]
         count += len(cards)
@@ -344,7 +346,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     asked = options.parse_args(arguments)
     for name in asked.names:
-        if name not in PRESETS:
+        if name not in POSTERS:
             options.error(f"there is no preset {name!r}; “python -m fedpca_core presets” lists all")
     os.environ["FEDPCA_WORKERS"] = "0"  # one run after the other, here
     # Streamlit misses a visitor at every look into its cache.
@@ -353,10 +355,10 @@ def main(arguments: list[str] | None = None) -> int:
     logging.getLogger("fedpca").disabled = True  # lines for the operator of a server
     asked.out.mkdir(parents=True, exist_ok=True)
     refused, made = 0, []
-    for name in asked.names or PRESETS:
+    for name in asked.names or POSTERS:
         begun = time.monotonic()
         try:
-            text = poster(PRESETS[name], asked.live, turned=not asked.still)
+            text = poster(POSTERS[name], asked.live, turned=not asked.still)
         except MissingData as absent:
             print(f"{name} is left out: {absent}", file=sys.stderr, flush=True)
             continue
@@ -368,9 +370,9 @@ def main(arguments: list[str] | None = None) -> int:
         write_whole(file, text)
         made.append(name)
         if asked.stored:
-            print(_stored(PRESETS[name], text), flush=True)
-        took = time.monotonic() - begun
-        print(f"{file}: {file.stat().st_size / 1e6:.2f} MB, {took:.0f} s", flush=True)
+            print(_stored(POSTERS[name], text), flush=True)
+        size, took = file.stat().st_size / 1e6, time.monotonic() - begun
+        print(f"{file}: {size:.2f} MB, {took:.0f} s", flush=True)
     write_whole(asked.out / "index.html", gallery(asked.out))
     if asked.check:
         refused += check(made, asked.out)
