@@ -29,7 +29,7 @@ test: test-core test-browser ## Run all tests (ARGS="-k faps" for some)
 
 # A pytest that finds no test ends with 5, as one of the two does for most ARGS.
 test-core: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --ignore tests/browser $(ARGS) || [ $$? -eq 5 ]
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --ignore tests/browser --ignore tests/engines $(ARGS) || [ $$? -eq 5 ]
 
 test-browser: $(VENV)/.dev $(VENV)/.browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/browser $(ARGS) || [ $$? -eq 5 ]

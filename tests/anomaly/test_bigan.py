@@ -43,7 +43,7 @@ def test_without_pytorch_a_sentence_says_what_to_install(detection, monkeypatch)
 
 def test_a_first_step_goes_against_every_slope():
     """Adam's is the rate times the sign of the slope; slopes here by differences in float64."""
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="PyTorch is optional: pip install '.[networks]'")
     network, made, rate = BiGAN(6, (5, 3, 5), rate=1e-3), np.random.default_rng(0), 1e-3
     start = made.normal(0.0, 0.5, network.parameters).astype(np.float32).astype(float)
     records = made.standard_normal((60, 6)).astype(np.float32)
@@ -76,7 +76,7 @@ def test_a_first_step_goes_against_every_slope():
 
 
 def test_the_same_seed_gives_the_same(detection):
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="PyTorch is optional: pip install '.[networks]'")
     one, same = (
         done(autoencoder.training(detection.problem, BiGAN(24), rounds=2)) for _ in range(2)
     )
