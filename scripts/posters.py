@@ -129,7 +129,8 @@ def _turned(settings: SceneSettings, live: str) -> dict[str, list[Turn]]:
         return found
     for name in (dial for dial in DIALS if dial not in settings.idle()):
         described, own = settings.parameters()[name], getattr(settings, name)
-        turns, few = [], TURNS - (settings.opponent is not None)  # two runs a value
+        turns = []
+        few = TURNS - (settings.opponent is not None)  # two runs a value
         ends = {at(described, place)[1] for place in np.linspace(0.0, 1.0, few)}
         for value in sorted({*ends, own}):
             other = replace(settings, **{name: value})
@@ -371,8 +372,8 @@ def main(arguments: list[str] | None = None) -> int:
         made.append(name)
         if asked.stored:
             print(_stored(POSTERS[name], text), flush=True)
-        size, took = file.stat().st_size / 1e6, time.monotonic() - begun
-        print(f"{file}: {size:.2f} MB, {took:.0f} s", flush=True)
+        took = time.monotonic() - begun
+        print(f"{file}: {file.stat().st_size / 1e6:.2f} MB, {took:.0f} s", flush=True)
     write_whole(asked.out / "index.html", gallery(asked.out))
     if asked.check:
         refused += check(made, asked.out)

@@ -85,7 +85,7 @@ def test_modules_that_are_run_are_there_and_know_their_command(words):
 
 #: Commands that no test runs as they stand, for they take hours or ask a publisher: their options
 #: are looked up. `tests/publishers` fetches from a server of its own.
-LOOKED_UP = ("--paper-size", "data olivetti", "data ton-iot", "bench", "scripts")
+LOOKED_UP = ("--paper-size", "data olivetti", "data ton-iot")
 
 
 def lines(page: Path) -> list[str]:
@@ -104,7 +104,9 @@ def test_commands_of_the_core_run_as_shown(page, tmp_path):
     """One after the other in one folder, as somebody who reads the page types them."""
     save_trace(TRACE, tmp_path / "trace.npz")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{BIN}:{os.environ['PATH']}"}
-    (tmp_path / "trace.json").write_text(said(["config", "trace", "client=1", "grid=1"], tmp_path))
+    (tmp_path / "trace.json").write_text(
+        helped("fedpca_core", "config", "trace", "client=1", "grid=1")
+    )
     for line in lines(page):
         if not any(part in line for part in LOOKED_UP):
             done = subprocess.run(
@@ -119,19 +121,22 @@ def test_commands_of_the_core_run_as_shown(page, tmp_path):
             assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
 
-def said(words: list[str], folder: Path) -> str:
-    """What the command line of the core says."""
-    command = [sys.executable, "-m", "fedpca_core", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return done.stdout
+def helped(*words: str) -> str:
+    """What a module says that is run with these words."""
+    command = [sys.executable, "-m", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def asked(words: list[str]) -> tuple[str, ...]:
+    """The module of a command, and the part of it that has options of its own."""
+    return (words[2], *(word for word in words[3:4] if word.isalpha()))
 
 
 OPTIONS = sorted(
     {
-        (words[2], *given[:1], option.split("=")[0])
+        (*asked(words), option)
         for _, words in SHOWN
         if words[0] == "python"
-        for given in [[word for word in words[3:4] if word.isalpha() and word.islower()]]
         for option in words[3:]
         if option.startswith("--")
     }
@@ -142,9 +147,7 @@ OPTIONS = sorted(
 def test_an_option_that_is_shown_exists(words):
     """As its own help lists it."""
     *command, option = words
-    asked = [sys.executable, "-m", *command, "--help"]
-    told = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert re.search(rf"{option}\b", told.stdout)
+    assert re.search(rf"{option}\b", helped(*command, "--help"))
 
 
 def test_the_site_builds_strictly_and_is_served(tmp_path, monkeypatch):

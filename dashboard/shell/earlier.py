@@ -57,6 +57,7 @@ def kept(settings: Settings) -> bool:
     return (held := _held(settings)) is not None and not held["without_images"]
 
 
+@lru_cache(maxsize=128)
 def _held(settings: Settings) -> Any:
     name = _names().get(settings)
     if name is None or not (file := STORED / f"{name}.json").is_file():

@@ -267,10 +267,11 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
     method = METHODS[settings.method]
     spelt = f"{method.title}: {method.stands_for}. " if method.stands_for else ""
     plain = "covariance × basis" if method.algorithm.uploads.name == "PRODUCTS" else "plain matrix"
+    sent = {"": f"sends: {plain}", "mask": "sends: masked matrix"}.get(protection, f"({name})")
     return Side(
         title=method.title,
         colour=settings.method,
-        kind=f"{method.title} sends: " + {"": plain, "mask": "masked matrix"}.get(protection, name),
+        kind=f"{method.title} {sent}",
         size=shape,
         help=spelt + meaning,
         learns="All learn",

@@ -91,7 +91,7 @@ class Runs {
     this.swap.textContent = other?.title.split(",")[0] ?? "";
     this.swap.hidden = !data.stage?.sides.length || !other;
     this.pin.textContent = this.pinned ? "Let go" : "Keep";
-    this.pin.title = this.pinned ? `Let go of the pinned run: ${this.pinned.label}. It ended: ${this.pinned.sentence}`
+    this.pin.title = this.pinned ? `Let go of the run that is kept: ${this.pinned.label}. It ended: ${this.pinned.sentence}`
       : "Keep this run on the charts and compare the next ones with it";
     this.pin.setAttribute("aria-pressed", String(Boolean(this.pinned)));
     return undefined;
