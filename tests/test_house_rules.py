@@ -555,14 +555,28 @@ def test_numbers_of_papers_come_from_the_registry():
     assert [fault for source in shown for fault in unquoted(source)] == []
 
 
-@pytest.mark.parametrize(("file", "asks"), [("panels", r"Panel\.of"), ("about", r"About\.of")])
+def texts_in(said):
+    """All texts of a file of words, however deep they stand."""
+    if isinstance(said, dict | list):
+        inner = said.values() if isinstance(said, dict) else said
+        return [text for one in inner for text in texts_in(one)]
+    return [said] if isinstance(said, str) else []
+
+
+@pytest.mark.parametrize(
+    ("file", "asks"),
+    [
+        ("panels", r"Panel\.of"),
+        ("about", r"About\.of"),
+        ("words", r"\b(?:words|Cards\.of|FactsCard\.of)"),
+    ],
+)
 def test_every_text_in_a_file_is_shown_and_no_paper_is_quoted_there(file, asks):
     written = tomllib.loads((ROOT / "fedpca_core" / f"{file}.toml").read_text("utf-8"))
     code = "".join(path.read_text("utf-8") for path in python_files(*ROOMS))
     assert set(re.findall(rf'{asks}\(\s*"([\w-]+)"', code)) <= written.keys()
     assert [name for name in written if f'"{name}"' not in code] == []
-    texts = [text for one in written.values() for text in one.values() if isinstance(text, str)]
-    said = [one for text in texts for one in re.split(r"(?<=[.;!?])\s+", text)]
+    said = [one for text in texts_in(written) for one in re.split(r"(?<=[.;!?])\s+", text)]
     speaking = [one for one in said if SPEAKS_OF_A_PAPER.search(one)]
     assert [one for one in speaking if A_NUMBER.search(A_PLACE.sub("", one))] == []
 

@@ -108,6 +108,12 @@ class Cards:
 
     cards: Sequence[Card]
 
+    @classmethod
+    def of(cls, name: str, **filled: Any) -> Cards:
+        """The cards that `words.toml` has under a name, with these values in its gaps."""
+        texts = _read("words")[name]["cards"]
+        return cls([Card(**{key: _filled(one[key], filled) for key in one}) for one in texts])
+
 
 @dataclass(frozen=True, eq=False)
 class FactsCard:
@@ -120,6 +126,13 @@ class FactsCard:
     title: str
     facts: Mapping[str, str]
     protection: Protection = "none"
+
+    @classmethod
+    def of(cls, name: str, protection: Protection = "none", **filled: Any) -> FactsCard:
+        """The facts that `words.toml` has under a name, with these values in its gaps."""
+        said = _read("words")[name]
+        facts = {key: _filled(text, filled) for key, text in said["facts"].items()}
+        return cls(said["title"], facts, protection)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +153,20 @@ class Link:
 
 
 @cache
-def _folded() -> dict[str, dict[str, Any]]:
-    """What is folded away on the pages, by name."""
-    return tomllib.loads(files("fedpca_core").joinpath("about.toml").read_text(encoding="utf-8"))
+def _read(file: str) -> dict[str, dict[str, Any]]:
+    """What a file of words says, by name."""
+    return tomllib.loads(files("fedpca_core").joinpath(f"{file}.toml").read_text(encoding="utf-8"))
+
+
+def _filled(text: str, filled: Mapping[str, Any]) -> str:
+    """Lines of a file are no lines of the text, but for those of a list; then the gaps."""
+    text = re.sub(r"(?<!\n)\n(?!\n|- )", " ", text)
+    return text.format(**filled) if filled else text
+
+
+def words(name: str, **filled: Any) -> str:
+    """The sentences that `words.toml` has under a name, with these values in its gaps."""
+    return _filled(_read("words")[name]["text"], filled)
 
 
 @dataclass(frozen=True)
@@ -158,10 +182,8 @@ class About:
     @classmethod
     def of(cls, name: str, **filled: str) -> About:
         """What `about.toml` says under a name, with these texts in its gaps."""
-        said = _folded()[name]
-        # Lines of the file are no lines of the text, but for those of a list.
-        text = re.sub(r"(?<!\n)\n(?!\n|- )", " ", said["text"])
-        text = text.format(**filled) if filled else text
+        said = _read("about")[name]
+        text = _filled(said["text"], filled)
         return cls(**said | {"text": text, "papers": tuple(said.get("papers", ()))})
 
 

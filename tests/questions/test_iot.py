@@ -140,7 +140,7 @@ def test_what_is_said_of_fedbigan_follows_from_the_table():
 
     assert better("ton") == {"accuracy", "precision", "recall", "f1", "fnr"}
     assert better("unsw") == {"accuracy", "precision"}
-    said = " ".join(figures.TABLE_READ.text.split())
+    said = " ".join(figures.READING["published"][0].text.split())
     assert "in all five columns on TON-IoT" in said
     assert "accuracy and precision on UNSW-NB15" in said
 

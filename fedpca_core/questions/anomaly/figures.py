@@ -25,7 +25,6 @@ from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Heat, Panel, plo
 from fedpca_core.study.parts import (
     About,
     Caption,
-    Card,
     Cards,
     Chart,
     FactsCard,
@@ -38,6 +37,7 @@ from fedpca_core.study.parts import (
     Space,
     Table,
     reasons,
+    words,
     written,
 )
 from fedpca_core.study.parts import Beside as Columns
@@ -92,8 +92,6 @@ DIGITS = {"AUC": 3, "Average precision": 3}
 #: Detectors that somebody would have to pool the clients' records for.
 POOLED = ("Centralised PCA",)
 
-CURVES_READ = About.of("anomaly-curves", auc=quote("iot/area/unsw").printed)
-
 
 def detection(found: Findings, settings: AnomalySettings) -> Parts:
     """Curves, confusion table and baselines; without labels the alarms raised."""
@@ -112,21 +110,14 @@ def _rates(found: Findings, settings: AnomalySettings) -> Parts:
     oracle = judged.evaluations["oracle"]
     yield verdict(found, settings)
     best = "" if settings.rule == "oracle" else f"; oracle's threshold: {oracle.f1:.1%}"
-    yield Cards(
-        [
-            Card("AUC", f"{at.auc:.3f}", "needs no threshold"),
-            Card("Attacks caught", f"{at.recall:.1%}", f"recall; F1 {at.f1:.1%}{best}"),
-            Card(
-                "False alarms a day",
-                f"{at.false_positive_rate * settings.flows_a_day:,.0f}",
-                f"{at.false_positive_rate:.1%} of {settings.flows_a_day:,} normal flows",
-            ),
-            Card(
-                "Caught at 1% false alarms",
-                f"{judged.caught_at[0.01]:.1%}",
-                f"at 0.1%: {judged.caught_at[0.001]:.1%}",
-            ),
-        ]
+    yield Cards.of(
+        "anomaly-rates",
+        at=at,
+        best=best,
+        alarms=at.false_positive_rate * settings.flows_a_day,
+        flows=settings.flows_a_day,
+        most=judged.caught_at[0.01],
+        least=judged.caught_at[0.001],
     )
     yield Chart("curves", roc_and_precision(found))
     attacks, normal = at.caught + at.missed, at.false_alarms + at.quiet
@@ -229,12 +220,7 @@ def self_learning_story(found: Findings) -> str:
     """Why a client on its own does worse."""
     assert found.local is not None
     low, high = found.own_false_alarms
-    return (
-        "**A client on its own** (self-learning; means over ten clients) has an AUC of "
-        f"{found.local.auc:.3f}, but it also sets its threshold from its own "
-        "narrow traffic: at its own 95% quantile between "
-        f"{low:.0%} and {high:.0%} of the common normal flows raise a false alarm instead of 5%."
-    )
+    return words("anomaly-local", auc=found.local.auc, low=low, high=high)
 
 
 def roc_and_precision(found: Findings) -> list[Panel]:
@@ -266,8 +252,6 @@ LARGEST = 10
 
 TYPE_COLUMNS = {"type": "Type", "records": "Flows", "caught": "Caught, %", "auc": "AUC"}
 
-SCORES_READ = About.of("anomaly-scores")
-
 
 def alarms(found: Alarmed, settings: AnomalySettings) -> Parts:
     """A live detector, attack types, and what made one alarm."""
@@ -275,10 +259,7 @@ def alarms(found: Alarmed, settings: AnomalySettings) -> Parts:
     limit = found.thresholds[at]
     yield Section(
         "A live detector",
-        "Test flows as they might arrive: calm traffic, then a burst of each attack type in "
-        "alphabetical order."
-        if found.facts.labelled
-        else "The first of the tested records.",
+        words("anomaly-stream") if found.facts.labelled else "The first of the tested records.",
     )
     flows = len(found.scores) - 1
     yield Chart("live_view", [live(found, limit)], rounds=flows, round_label="flow")
@@ -290,11 +271,7 @@ def alarms(found: Alarmed, settings: AnomalySettings) -> Parts:
         yield Fold("As a table", [Table(shown, "Attack types")])
     yield from _one_alarm(found, settings, limit)
     if found.clouds:
-        yield Section(
-            "In three coordinates",
-            "Tested flows along two directions of the subspace and by their distance to it; “After "
-            "reconstruction” leaves only what the subspace holds.",
-        )
+        yield Section("In three coordinates", words("anomaly-clouds"))
         yield clouds(found, after=settings.reconstructed)
 
 
@@ -391,24 +368,13 @@ SPENT = {
 #: Decimals; two for the others.
 SPENT_DIGITS = {"Bytes up": 0, "µs a flow": 3}
 
-COSTS_READ = About.of("anomaly-costs")
-
 
 def costs(found: Spent, settings: AnomalySettings) -> Parts:
     """Bytes and seconds of each method."""
-    yield (
-        f"A client uploads **{found.a_round:,} bytes** a round with {found.title} and "
-        f"**{found.once:,} bytes once** if it sends its covariance, which under a secure sum "
-        f"gives the exact answer for every rank. {found.title} saves bytes only for clients "
-        f"that take part fewer than {found.break_even:.1f} times; here each takes part about "
-        f"{found.taken:.0f} times."
-    )
+    yield words("anomaly-spent", found=found)
     table = written(found.table.rename(columns=SPENT), SPENT_DIGITS)
     yield Table(table, "What each method costs")
-    yield Caption(
-        "Bytes up: of one client in one round (once for the first two). MB in all: both "
-        "directions, all clients and rounds."
-    )
+    yield Caption(words("anomaly-bytes"))
 
 
 # ------------------------------------------------------------------ the paper's table
@@ -433,10 +399,7 @@ def published(found: BesidePublished, settings: AnomalySettings) -> Parts:
     yield Table(beside(found.table), "Table I beside ours")
     text = "All rates are at the oracle's threshold, as in the paper, not at a training quantile."
     if found.facts.published_as in iot.TABLE_I:
-        text += (
-            " Each cell: ours / the paper's, rates in per cent. The paper gives no false-alarm "
-            "rate, and AUC and average precision for FedPG only."
-        )
+        text += " " + words("anomaly-cells")
     yield Caption(text)
 
 
@@ -481,17 +444,10 @@ def _implied_false_alarms() -> str:
     return f"{min(rates):.0f} and {max(rates):.0f}%"
 
 
-TABLE_READ = About.of("anomaly-table", implied=_implied(), alarms=_implied_false_alarms())
-
 # ------------------------------------------------------------------ learning
 
 #: Digits as indices.
 LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-
-RULES_READ = About.of("anomaly-rules")
-MEASURES_READ = About.of("anomaly-measures")
-
-SWEEPS_READ = About.of("anomaly-sweeps")
 
 
 def learning(found: Learnt, settings: AnomalySettings) -> Parts:
@@ -505,12 +461,7 @@ def learning(found: Learnt, settings: AnomalySettings) -> Parts:
     last, after = (str(settings.components + more).translate(LOW) for more in (0, 1))
     yield (
         f"The gap at this rank, λ{last}/λ{after}, is **{found.gap:.2f}** (simulation only). "
-        + (
-            "Neighbouring directions are hard to tell apart, so the distance falls slowly while "
-            "the loss, which is what detection depends on, is nearly reached."
-            if found.gap < 1.2
-            else "The subspace is well determined."
-        )
+        + (words("anomaly-close") if found.gap < 1.2 else "The subspace is well determined.")
     )
 
 
@@ -599,45 +550,38 @@ def along(found: Swept, label: str, title: str) -> list[Panel]:
     """AUC, distance and time along one setting."""
     several = found.table["seed"].nunique() > 1
 
-    def panel(measure: str, heading: str, y_title: str, description: str) -> Panel:
+    def panel(name: str) -> Panel:
+        measure = name.removeprefix("sweep_")
         names = {"federated": title, "centralised": "centralised PCA", "norm": "norm only"}
         looks = {"federated": title, "centralised": "Centralised PCA", "norm": "Norm only"}
         curves = [
             plot(
                 found.of(measure),
                 *("value", "result", "series"),
-                names={series: name},
+                names={series: title_of},
                 colours={series: colour(looks[series])},
                 truths={"auc": ("centralised",), "distance": ("federated",)}.get(measure, ()),
                 least=1e-12 if measure == "distance" else 0.0,
                 spread=several,
                 marker=series == "federated",
             )
-            for series, name in names.items()
+            for series, title_of in names.items()
         ]
-        return Panel(
-            key=f"sweep_{measure}",
-            title=heading,
+        return Panel.of(
+            name,
+            tuple(chain(*curves)),
             x_title=label.lower(),
-            y_title=y_title,
-            curves=tuple(chain(*curves)),
             log_x=found.parameter in ("penalty_factor", "local_steps"),
-            log_y=measure == "distance",
-            follows=False,
             integer_x=found.parameter != "penalty_factor",
-            description=description,
         )
 
-    panels = []
-    if "norm" in found.series:
-        words = "AUC along the setting beside centralised PCA and the length alone."
-        panels.append(panel("auc", "Detection", "AUC", words))
-    words = "Distance to the centralised subspace after the last round."
-    panels.append(panel("distance", "Convergence", "distance to the centralised subspace", words))
-    if found.parameter in ("clients", "local_steps"):
-        words = "Seconds of computation of all clients and the server."
-        panels.append(panel("seconds", "Time", "seconds of all clients' steps here", words))
-    return panels
+    timed = found.parameter in ("clients", "local_steps")
+    drawn = {
+        "sweep_auc": "norm" in found.series,
+        "sweep_distance": True,
+        "sweep_seconds": timed,
+    }
+    return [panel(name) for name, shown in drawn.items() if shown]
 
 
 # ------------------------------------------------------------------ leaks
@@ -645,21 +589,9 @@ def along(found: Swept, label: str, title: str) -> list[Panel]:
 #: What has few enough features.
 SMALL: Mapping[str, Any] = {"problem": "iot23", "components": 4}
 
-READINGS_READ = About.of("anomaly-participation")
 
 #: Who attacks, and what comes of it.
-THREAT = FactsCard(
-    "An honest-but-curious server",
-    {
-        "Sees": "every basis Uᵢ a client uploads, and its own averages Z",
-        "Knows": "the penalty ρ, the step rule, the number of local steps, and the public start",
-        "Does": "replays the dual Yᵢ ← Yᵢ + ρ(Uᵢ − Z), which never travels; at the limit "
-        "Yᵢ = 2(I − ZZᵀ)SᵢZ; and fits the matrix on which the client's own code would have "
-        "landed on its uploads",
-        "Gets": "first how the client's traffic departs from the common model, then its whole "
-        "covariance",
-    },
-)
+THREAT = FactsCard.of("anomaly-attacker")
 
 
 def leaks(found: Leaked, settings: AnomalySettings) -> Parts:
@@ -740,29 +672,14 @@ def what_is_read(found: Leaked) -> str:
     if found.joined is not None:
         near = found.joined.cosine > 0.99
         shown = "that record" if near else "too much besides to show that record"
-        text += (
-            f" When the client trains again with one more record, the two fits differ by {shown}: "
-            f"a cosine of **{found.joined.cosine:.4f}** to the truth (simulation only), and one "
-            f"eigenvalue is {found.joined.purity:.1%} of the difference."
-        )
+        text += " " + words("anomaly-joined", shown=shown, joined=found.joined)
     return text
 
 
 # ------------------------------------------------------------------ poisoning
 
-HEALING_READ = About.of("anomaly-healing")
 
-LIARS = FactsCard(
-    "Malicious clients",
-    {
-        "Sees": "the broadcasts",
-        "Knows": "the direction that hides their attack, and the other uploads of the round "
-        "(generous)",
-        "Does": "send what turns the plain average of the round into their target",
-        "Gets": "one attack type passes unseen while they lie. The honest clients' duals absorb "
-        "the lie (ΣYᵢ ≠ 0), so some of it may stay after the liars have left",
-    },
-)
+LIARS = FactsCard.of("anomaly-liars")
 
 
 def poisoning(found: Courses, settings: AnomalySettings) -> Parts:
@@ -805,13 +722,7 @@ def poison_panels(found: Courses, settings: AnomalySettings) -> list[Panel]:
 # ------------------------------------------------------------------ whatever the topic
 
 #: What the card's guarantee is about, and what it leaves out.
-COVERED = (
-    "ε covers the mean and the subspace that are learnt. Centralised PCA and distances to it are "
-    "shown without clipping and noise. A threshold at a training quantile is read off the records "
-    "afterwards and is not covered: let every client keep its own. The names of the features count "
-    "as public. Autoencoders learn from the records themselves, which this noise does not reach, "
-    "and are left out."
-)
+COVERED = words("anomaly-covered")
 
 
 def holdings(held: IntArray) -> Heat:
@@ -848,11 +759,7 @@ def whose_records(result: Any, settings: AnomalySettings) -> Parts:
             "The paper prints its table without noise, so these runs have none either and no ε."
         )
     elif settings.view == "sweeps":
-        yield Caption(
-            f"Every point is a run with noise at the source at ε = {short(settings.epsilon)}; "
-            "looking at several of them spends it as many times. “Detection” states the "
-            "whole guarantee of one."
-        )
+        yield Caption(words("anomaly-sweep-noise", epsilon=short(settings.epsilon)))
     elif result.facts.promised is not None:
         yield GuaranteeOf(result.facts.promised)
         yield Caption(COVERED)
@@ -871,15 +778,15 @@ TOPICS: Mapping[str, Callable[[Any, AnomalySettings], Parts]] = {
 }
 #: How each is to be read, whatever the result.
 READING: Mapping[str, tuple[About, ...]] = {
-    "detection": (CURVES_READ,),
+    "detection": (About.of("anomaly-curves", auc=quote("iot/area/unsw").printed),),
     "learning": (
-        RULES_READ,
-        MEASURES_READ,
+        About.of("anomaly-rules"),
+        About.of("anomaly-measures"),
     ),
-    "alarms": (SCORES_READ,),
-    "costs": (COSTS_READ,),
-    "leaks": (READINGS_READ,),
-    "poisoning": (HEALING_READ,),
-    "sweeps": (SWEEPS_READ,),
-    "published": (TABLE_READ,),
+    "alarms": (About.of("anomaly-scores"),),
+    "costs": (About.of("anomaly-costs"),),
+    "leaks": (About.of("anomaly-participation"),),
+    "poisoning": (About.of("anomaly-healing"),),
+    "sweeps": (About.of("anomaly-sweeps"),),
+    "published": (About.of("anomaly-table", implied=_implied(), alarms=_implied_false_alarms()),),
 }

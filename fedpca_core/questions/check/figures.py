@@ -10,7 +10,7 @@ from fedpca_core.questions.which.rules import size
 from fedpca_core.settings import short
 from fedpca_core.study import said
 from fedpca_core.study.panels import Curve, Panel
-from fedpca_core.study.parts import Caption, Chart, Note, Parts, Section, Table
+from fedpca_core.study.parts import Caption, Chart, Note, Parts, Section, Table, words
 
 #: Targets as the columns of the table of defences.
 SHORT = {
@@ -28,31 +28,14 @@ def checked(found: Checked, settings: CheckSettings) -> Parts:
     yield Note(said.sentence(found.findings), kind="remedy" if leaks else "note")
     yield said.table(found.findings, "What is known of every target")
     if not found.draws:
-        yield Caption(
-            "Too large to be run here: what counting does not decide is not tried, and is to be "
-            "taken for open. The seconds are those of one run's attacks on a core of yours."
-        )
+        yield Caption(words("check-too-large"))
     else:
-        yield Caption(
-            f"Attacked on {found.draws} random sets of records of these sizes, never on your data: "
-            "real records may be easier or harder. **Open**: in at least nine sets of ten an "
-            "attack gets the better part; **partly**: it gets something in some. In brackets is "
-            f"where the share of {found.draws} other sets would lie ({found.sure:.1%} sure): where "
-            f"all agree, up to {found.others} of {found.draws} others may still differ. "
-            "**Ranked right**: how often a member of the data is ranked above a stranger; by "
-            "chance, half of the time. How often the check is right: `python -m bench check`."
-        )
+        told = {"draws": found.draws, "sure": found.sure, "others": found.others}
+        yield Caption(words("check-attacked", **told))
     if settings.formal:
-        yield Caption(
-            "With noise at the source the server may hold the noisy matrix and even be close to "
-            "the true one when there are many records; what ε protects is every single record."
-        )
+        yield Caption(words("check-formal"))
     if len(found.defences):
-        yield Section(
-            "What stops it, at which cost",
-            "The same deployment with one thing changed, attacked again in every way; how far its "
-            "own answer is off (sine of the largest angle), and what a client sends and receives.",
-        )
+        yield Section("What stops it, at which cost", words("check-defences"))
         yield Chart("leak_check_view", [left(found.defences)])
         yield Table(_defences(found.defences), "Defences", ["Off by", "Each client"])
     if settings.formal or any("ε" in name for name in found.defences.get("defence", ())):

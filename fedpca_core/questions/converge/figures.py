@@ -17,7 +17,6 @@ from fedpca_core.study.facts import data_note
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
 from fedpca_core.study.parts import (
     Caption,
-    Card,
     Cards,
     Chart,
     GuaranteeOf,
@@ -26,6 +25,7 @@ from fedpca_core.study.parts import (
     Table,
     reasons,
     refusals,
+    words,
 )
 from fedpca_core.study.pca_settings import ConvergeSettings
 from fedpca_core.study.sweep import Swept
@@ -51,11 +51,7 @@ def comparison(found: Comparison, settings: ConvergeSettings) -> Parts:
     if said:
         yield Note("\n\n".join(said))
     if not found.has(settings.measure):
-        yield Note(
-            "None of the chosen methods has this measure: a consensus gap needs a basis at every "
-            "client. Add FAPS or variable splitting, or choose another measure.",
-            kind="remedy",
-        )
+        yield Note(words("converge-no-measure"), kind="remedy")
         return
     summary = found.summary(settings.measure, settings.accuracy)
     yield verdict(summary, settings.accuracy, found.facts.guarantee is not None)
@@ -156,35 +152,14 @@ def costs(comparison: Comparison, settings: ConvergeSettings) -> Parts:
     values = found.eigenvalues
     width = 4 if settings.dtype == "float32" else 8
     size = width * found.features * p / 1e3
-    yield Cards(
-        [
-            Card(
-                "Measured heterogeneity η",
-                f"{found.heterogeneity:.2f}",
-                "largest ‖Sᵢ − S‖ / ‖S‖; simulation only",
-                help="0 would mean that all clients hold the same second moments. Small clients "
-                "differ by chance, so it is not 0 even for random shares.",
-            ),
-            Card(
-                "Samples per feature",
-                short(found.least_samples / found.features, 3),
-                "at the smallest client",
-                help="FAPS wants about 20 or more.",
-            ),
-            Card(
-                "Ratio at the cut",
-                f"{values[p] / values[p - 1]:.4f}",
-                "λ of component p + 1 over p; simulation only",
-                help="Once it is close, SSI's angle shrinks by this factor in every round, with "
-                "everyone present and without noise.",
-            ),
-            Card(
-                "One upload",
-                f"{short(size, 3)} kB",
-                f"{found.features} × {p} floats of {width} bytes",
-                help="What each participating client sends in a round.",
-            ),
-        ]
+    yield Cards.of(
+        "converge-costs",
+        found=found,
+        samples=short(found.least_samples / found.features, 3),
+        ratio=values[p] / values[p - 1],
+        kilobytes=short(size, 3),
+        components=p,
+        width=width,
     )
 
 
@@ -248,13 +223,13 @@ def budgets(swept: Swept, settings: ConvergeSettings) -> Parts:
     yield from reasons(swept.refusals)
     if found:
         yield Caption(
-            f"After at most {settings.rounds} rounds; medians and ranges over the random starts. "
-            "Horizontal: the same runs without clipping and noise, where they end within the axis; "
-            "the others end below it. ε per record (replaced), "
-            f"δ = {short(settings.delta)}, records clipped at norm {short(settings.clip_norm)}, "
-            f"exact accountant; {beside_epsilon(settings)}. At the source, so every method has the "
-            "ε of its federation. Measured "
-            "against the data without clipping and noise: simulation only."
+            words(
+                "converge-budgets",
+                rounds=settings.rounds,
+                delta=short(settings.delta),
+                clip=short(settings.clip_norm),
+                beside=beside_epsilon(settings),
+            )
         )
 
 
@@ -279,18 +254,13 @@ def budget_panels(swept: Swept, settings: ConvergeSettings) -> list[Panel]:
                     curves.append(Curve(name, ends, line, colour=curve.name, guide=True))
         if curves:
             panels.append(
-                Panel(
+                Panel.of(
+                    "budgets",
+                    curves,
                     key=f"budgets-{eta:g}",
                     title=f"Heterogeneity {eta:g}",
-                    x_title="budget ε",
-                    y_title="sine of the largest principal angle",
-                    curves=tuple(curves),
-                    log_x=True,
-                    follows=False,
                     y_range=(lowest, 1.5),
-                    height=300,
                     description=f"Final angle of each method against ε at heterogeneity {eta:g}.",
-                    simulation_only=True,
                 )
             )
     return panels

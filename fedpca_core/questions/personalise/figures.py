@@ -28,7 +28,6 @@ from fedpca_core.settings import short
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Heat, Panel, plot
 from fedpca_core.study.parts import (
     Caption,
-    Card,
     Cards,
     Chart,
     FactsCard,
@@ -36,6 +35,7 @@ from fedpca_core.study.parts import (
     Parts,
     Section,
     reasons,
+    words,
 )
 from fedpca_core.study.sweep import Swept
 
@@ -191,32 +191,16 @@ def cards(outcome: Collaboration, settings: PersonaliseSettings) -> Cards:
     frame, records = features * components, features * settings.samples
     sent = outcome.bytes_sent[PERSONAL] / 1e6
     moment = features * (features + 1) // 2
-    return Cards(
-        [
-            Card(
-                "Sent in all",
-                f"{sent:,.1f} MB" if sent >= 0.1 else f"{short(1e3 * sent, 3)} kB",
-                "personalised PCA, both directions",
-                help="As much as one shared model; training alone sends nothing.",
-            ),
-            Card(
-                "One upload", f"{frame:,} floats", f"{short(8 * frame / 1e3, 3)} kB in each round"
-            ),
-            Card(
-                "What a client learns from",
-                f"{records:,} floats",
-                "as much as one upload"
-                if records == frame
-                else f"as much as {short(records / frame, 2)} uploads",
-                help="Bandwidth is no argument for this method at such sizes.",
-            ),
-            Card(
-                "Between two clients",
-                f"{outcome.median_angle:.0f}°",
-                "median largest angle; simulation only",
-                help=f"Median over the pairs of the left map. A whole Sᵢ has {moment:,} floats.",
-            ),
-        ]
+    alike = "one upload" if records == frame else f"{short(records / frame, 2)} uploads"
+    return Cards.of(
+        "personal-costs",
+        sent=f"{sent:,.1f} MB" if sent >= 0.1 else f"{short(1e3 * sent, 3)} kB",
+        frame=frame,
+        kilobytes=short(8 * frame / 1e3, 3),
+        records=records,
+        uploads=alike,
+        angle=outcome.median_angle,
+        moment=moment,
     )
 
 
@@ -301,27 +285,10 @@ def where_they_cross(found: Swept) -> str:
 
 def threat(noisy: bool = False) -> FactsCard:
     """Who attacks, and what comes of it, without or with noise at the source."""
-    if noisy:
-        outcome = (
-            "Uᵢ, and from consecutive Uᵢ the noisy covariance Sᵢ + Eᵢ, up to a multiple of the "
-            "identity. That is all the client ever released, and what ε covers"
-        )
-    else:
-        outcome = (
-            "Uᵢ, and from consecutive Uᵢ the covariance Sᵢ. Uploads are not private. The server "
-            "needs only their sum, so secure aggregation changes nothing else; without it, never "
-            "start all clients from one basis"
-        )
-    return FactsCard(
-        "An honest-but-curious server, no secure aggregation",
-        {
-            "Sees": "every upload V − β hᵢ, and the common basis V it sent",
-            "Knows": "the step sizes, the prior and the noise variance",
-            "Does": "solves the upload for the client's private basis Uᵢ: as many equations as "
-            "unknowns",
-            "Gets": outcome,
-        },
-        protection="formal" if noisy else "none",
+    return FactsCard.of(
+        "personal-attacker",
+        "formal" if noisy else "none",
+        outcome=words("personal-noisy" if noisy else "personal-bare"),
     )
 
 
@@ -370,10 +337,7 @@ def what_is_recovered(found: Exposed) -> str:
         )
     ]
     if found.noisy and np.isfinite(found.own):
-        parts.append(
-            f"From the client's own Sᵢ what was found differs by **{short(found.own, 2)} times its "
-            "size** (median): clipping and noise at the source, which bind every attack."
-        )
+        parts.append(words("personal-source", own=short(found.own, 2)))
     if found.records is not None:
         parts.append(
             f"With one sample per client, the **sample itself** is recovered for {found.records} "

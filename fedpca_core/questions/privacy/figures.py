@@ -48,7 +48,6 @@ from fedpca_core.study.parts import (
     Badge,
     Beside,
     Caption,
-    Card,
     Cards,
     Chart,
     FactsCard,
@@ -59,6 +58,7 @@ from fedpca_core.study.parts import (
     Section,
     Table,
     named_once,
+    words,
 )
 from fedpca_core.study.sweep import Swept
 
@@ -178,49 +178,28 @@ def _cards(promises: Promises, settings: PrivacySettings) -> Cards:
     found = promises.stated[0].guarantee
     published = settings.calibration == "published" and found.private
     at_source = settings.calibration == "source" and found.private
-    return Cards(
-        [
-            Card(
-                "Guaranteed ε",
-                found.budget,
-                f"asked for: {settings.epsilon:g}" if published else "for the whole run",
-                help="By exact composition. Published noise buys a smaller ε than it claims."
-                if published
-                else "Total over all releases, by exact composition.",
-            ),
-            Card(
-                "Noise ν",
-                short(found.noise, 3) if found.private else "off",
-                "standard deviation, "
-                + ("diagonal of a client's matrix" if at_source else "every entry of a product"),
-                help=f"Sensitivity here: {short(found.sensitivity, 3)} (exact, Frobenius norm).",
-            ),
-            Card(
-                "Releases" if at_source else "Products released",
-                str(found.releases),
-                "the matrix"
-                + (" and a noisy mean" if found.releases > 1 else "; products cost nothing")
-                if at_source
-                else "count as one: orthogonal probes"
-                if found.composition == 1 < found.releases
-                else "hidden ones included",
-                help="Every product with S_i reads the data, so each is composed. The probes of "
-                "block Krylov are orthogonal to each other, so one record can move all of them "
-                "together no more than a single one.",
-            ),
-            Card(
-                "Published noise",
-                "–" if promises.excess is None else f"{promises.excess:.1f}×",
-                "of the exact one, same budget",
-                help="FedPower's Theorem 6 is valid but larger than needed: its sensitivity grows "
-                "with √r, it halves a Rényi bound instead of solving it"
-                + (
-                    ", and it counts every product although the probes are orthogonal."
-                    if found.composition == 1 < found.releases
-                    else "."
-                ),
-            ),
-        ]
+    together = found.composition == 1 < found.releases
+    if at_source:
+        counted = "the matrix" + (
+            " and a noisy mean" if found.releases > 1 else "; products cost nothing"
+        )
+    else:
+        counted = "count as one: orthogonal probes" if together else "hidden ones included"
+    return Cards.of(
+        "privacy-guarantee",
+        budget=found.budget,
+        asked=f"asked for: {settings.epsilon:g}" if published else "for the whole run",
+        composed="By exact composition. Published noise buys a smaller ε than it claims."
+        if published
+        else "Total over all releases, by exact composition.",
+        noise=short(found.noise, 3) if found.private else "off",
+        where="diagonal of a client's matrix" if at_source else "every entry of a product",
+        sensitivity=short(found.sensitivity, 3),
+        released="Releases" if at_source else "Products released",
+        releases=found.releases,
+        counted=counted,
+        excess="–" if promises.excess is None else f"{promises.excess:.1f}×",
+        orthogonal=", and it counts every product although the probes are orthogonal" * together,
     )
 
 
@@ -261,15 +240,7 @@ def protection(promises: Promises, settings: PrivacySettings) -> Parts:
         if private
         else "**Protected**\n\n- Nothing formally."
     )
-    right = (
-        "**Not protected**\n\n"
-        "- The matrix Sᵢ as such: with many records its coarse shape stays visible.\n"
-        "- More than the stated unit: an edge of a network sits in two rows; or the number of "
-        "records.\n"
-        "- Anything read off raw data: angles, η, ρ and spectra on this page are simulation only.\n"
-        "- Floating point: sampled noise is not exactly Gaussian."
-    )
-    yield Beside([[left], [right]])
+    yield Beside([[left], [words("privacy-open")]])
 
 
 def _outcome(stated: StatedGuarantee) -> str:
@@ -337,11 +308,7 @@ def run_verdict(result: PrivateRuns, settings: PrivacySettings) -> str:
 
 
 def _spending(spending: Spending, settings: PrivacySettings) -> Parts:
-    yield Section(
-        "What each client has really spent",
-        "A round in which a client does not upload releases nothing about it. This is the first "
-        "repetition; which rounds count depends on the server's draws alone. Not in the paper.",
-    )
+    yield Section("What each client has really spent", words("privacy-spending"))
     reference = spending.clients[0]
     yield Chart(
         "privacy_spending",
@@ -361,12 +328,7 @@ def _spending(spending: Spending, settings: PrivacySettings) -> Parts:
             )
         ],
     )
-    fewest, most = spending.range
-    yield Caption(
-        f"Unit: one record, replaced. Clip norm {spending.clip_norm:g}. Releases: "
-        f"{fewest} to {most} of {settings.products}. "
-        "Accountant: exact composition. Draws known to the server: no amplification."
-    )
+    yield Caption(words("privacy-spent", spending=spending, settings=settings))
 
 
 # ------------------------------------------------------------------ the price
@@ -379,36 +341,26 @@ def price_of_budget(result: Swept, settings: PrivacySettings) -> Parts:
     if not curves:
         return
     quiet = last_value(result, "none")
-    panel = _final(
-        "price",
-        f"budget ε (δ = {short(settings.delta)}, T = {settings.products})",
+    panel = Panel.of(
+        "privacy-price",
         curves,
+        x_title=f"budget ε (δ = {short(settings.delta)}, T = {settings.products})",
         baselines=()
         if quiet is None or quiet <= 1e-5
         else (Baseline(f"without noise {short(quiet, 2)}", quiet, simulation_only=True),),
-        log_x=True,
-        description="Distance after the last communication against the privacy budget, "
-        "median and range, for each kind of noise.",
     )
     yield Chart("privacy_price", [panel])
-    yield Caption(
-        f"ε of {build.unit(settings)}; total over all products; sampling gives no amplification; "
-        "accountant: exact composition, but Theorem 6 for published noise, which is "
-        "placed at the ε it claims (its true ε is smaller). Bands span "
-        f"{settings.repetitions} repetitions."
-    )
+    unit, repetitions = build.unit(settings), settings.repetitions
+    yield Caption(words("privacy-price", unit=unit, repetitions=repetitions))
 
 
 def price_of_products(result: Swept, settings: PrivacySettings) -> Parts:
     """The final distance of runs of different lengths with one budget."""
     yield Section("Against the number of products")
-    panel = _final(
-        "length",
-        f"local products T (ε = {short(settings.epsilon)}, δ = {short(settings.delta)})",
+    panel = Panel.of(
+        "privacy-length",
         _swept(result),
-        integer_x=True,
-        description="Distance at the end of runs of different lengths that spend the same "
-        "budget, median and range.",
+        x_title=f"local products T (ε = {short(settings.epsilon)}, δ = {short(settings.delta)})",
     )
     yield Chart("privacy_length", [panel])
     yield _advice(result, settings)
@@ -427,20 +379,11 @@ def _swept(result: Swept, but: str = "") -> tuple[Curve, ...]:
     )
 
 
-def _final(key: str, x_title: str, curves: tuple[Curve, ...], **more: Any) -> Panel:
-    title = "final projection distance, sin θ"
-    return Panel(key, "", x_title, title, curves, follows=False, height=400, **more)
-
-
 def _advice(result: Swept, settings: PrivacySettings) -> str:
     if "none" in result.series:
         return "Without noise nothing is spent, and products more can only help."
     if METHODS[settings.method].accounts == "orthogonal":
-        return (
-            "With exact noise a run of block Krylov costs what one product costs, whatever its "
-            "length: its probes are orthogonal to each other, so one record cannot move all of "
-            "them. Published noise knows nothing of that and grows with T (not in the papers)."
-        )
+        return words("privacy-krylov")
     if settings.calibration == "source":
         return "At the source a product costs nothing: all noise is paid before the first one."
     spread = "The budget is spread over all products, so each product more makes all noisier. "
@@ -474,8 +417,8 @@ def ways(result: Ways, settings: PrivacySettings) -> Parts:
     yield Chart(
         "privacy_ways",
         [
-            _way_panel("rounds", "Against rounds", "communication", rounds),
-            _way_panel("bytes", "Against bytes", "bytes up, one client", sent),
+            Panel.of("ways-rounds", rounds),
+            Panel.of("ways-bytes", sent),
         ],
     )
     table = pd.DataFrame([_row(one) for one in result.spent.values()])
@@ -484,14 +427,7 @@ def ways(result: Ways, settings: PrivacySettings) -> Parts:
         yield Note("\n\n".join(named_once(result.refusals)))
     yield grounds(result)
     terms = next(iter(result.spent.values())).guarantee.terms()
-    yield Caption(
-        f"δ = {terms['δ']}; unit: {terms['unit']}; clip norm {terms['clip norm']}; sampling: "
-        f"{terms['sampling']}; accountant: {terms['accountant']}; taken as public: "
-        f"{terms['taken as public']}; noise: {terms['noise']}. Published noise is placed at the "
-        "ε it claims, and gives the smaller one of the table. Shared noise idealises the sums: "
-        "real protocols add discrete noise and sum in a finite field. Medians of "
-        f"{settings.repetitions} starts, each with noise of its own; distances are simulation only."
-    )
+    yield Caption(words("privacy-ways", terms=terms, repetitions=settings.repetitions))
 
 
 def ways_over_budget(result: Swept, settings: PrivacySettings) -> Parts:
@@ -507,7 +443,11 @@ def ways_over_budget(result: Swept, settings: PrivacySettings) -> Parts:
         marker=True,
     )
     axis = f"budget ε (δ = {short(settings.delta)})"
-    yield Chart("privacy_ways_budget", [_way_panel("ways-budget", "", axis, curves)])
+    description = f"Largest angle of every way to spend one budget, by {axis}; median."
+    panel = Panel.of(
+        "ways-budget", curves, key="ways-budget", x_title=axis, description=description
+    )
+    yield Chart("privacy_ways_budget", [panel])
     yield Caption(f"Medians of at most {WAY_RUNS} runs at each budget.")
 
 
@@ -560,22 +500,6 @@ def _way(title: str, x: Array, y: Array, key: str) -> Curve:
     return Curve(title, x, np.maximum(y, ROUNDING), colour=WAY_COLOURS[key], marker=True)
 
 
-def _way_panel(key: str, title: str, x_title: str, curves: Sequence[Curve]) -> Panel:
-    return Panel(
-        key=key,
-        title=title,
-        x_title=x_title,
-        y_title="projection distance, sin θ",
-        curves=tuple(curves),
-        log_x=key != "rounds",
-        follows=False,
-        integer_x=key == "rounds",
-        height=400,
-        simulation_only=True,
-        description=f"Largest angle of every way to spend one budget, by {x_title}; median.",
-    )
-
-
 # ------------------------------------------------------------------ where the error comes from
 
 
@@ -592,15 +516,12 @@ def error_budget(result: ErrorParts, settings: PrivacySettings) -> Parts:
     if lines:
         panels.append(Panel.of("identity", lines))
     yield Chart("privacy_budget", panels)
-    yield Caption(
-        "The squared distance: an ablation, four runs that share every random draw, each with one "
-        f"effect more; mean of {result.repetitions}; sin² θ itself falls from "
-        f"{short(result.squared[0], 2)} to {short(result.squared[-1], 2)}. An effect can also "
-        "help: decreases are drawn as zero"
-        + (f" (largest here: {short(-result.lowest, 2)})" if result.lowest < -5e-4 else "")
-        + ". One average: one run, an identity that holds to rounding; terms that are exactly zero "
-        "(E and H at single products with everybody) are not drawn. Both need raw data."
-    )
+    told = {
+        "first": short(result.squared[0], 2),
+        "last": short(result.squared[-1], 2),
+        "lowest": f" (largest here: {short(-result.lowest, 2)})" * (result.lowest < -5e-4),
+    }
+    yield Caption(words("privacy-error", repetitions=result.repetitions, **told))
     if result.identity is not None and not lines:
         yield Caption("Every term of the identity is zero here: no noise, no sampling, no gaps.")
     if result.terms is not None:
@@ -644,40 +565,19 @@ def _terms(terms: TheoryTerms, settings: PrivacySettings) -> Parts:
     yield Section(
         "What theory says",
         f"FedPower's Theorem {theorem}: orders of magnitude with hidden constants, not bounds; "
-        "simulation only."
-        + (
-            " Here they are **vacuous**: local bases drift so far apart (ρ) that the "
-            "denominator 1 − cρ is not positive. The proofs treat hidden steps as free of noise; "
-            "they are not."
-            if terms.vacuous
-            else ""
-        ),
+        "simulation only." + (" " + words("privacy-vacuous")) * terms.vacuous,
     )
-    yield Cards(
-        [
-            Card("I₁, privacy noise", _term(terms.noise, terms), "over the eigengap"),
-            Card("I₂, local drift", _term(terms.drift, terms), "not 0 even at p = 1"),
-            Card(
-                "I₃, client sampling",
-                _term(terms.sampling, terms) if settings.draws else "none",
-                f"K = {settings.draws}" if settings.draws else "everybody takes part",
-            ),
-            Card(
-                "Sum must stay below",
-                short(terms.allowed, 2),
-                "met" if terms.met else "not met: nothing is promised",
-                help="min{½, (√r − √(k−1))/√d}: otherwise the theorem does not apply.",
-            ),
-            Card("Heterogeneity η", short(terms.eta, 2), "largest ‖Sᵢ − S‖/‖S‖"),
-            Card("Drift ρ", short(terms.rho, 2), "measured; √2 is the most with alignment"),
-            Card(
-                "Predicted floor",
-                short(terms.floor, 2) if terms.floor > 0 else "none",
-                "sine of the final angle (ours)",
-                help="To first order: what clipping takes of the target, and how far noise on T "
-                "products turns the rest, ν²/(m_eff σᵢ²) Σₜ (σⱼ/σᵢ)²ᵗ for directions i and j.",
-            ),
-        ]
+    yield Cards.of(
+        "privacy-theory",
+        noise=_term(terms.noise, terms),
+        drift=_term(terms.drift, terms),
+        sampling=_term(terms.sampling, terms) if settings.draws else "none",
+        drawn=f"K = {settings.draws}" if settings.draws else "everybody takes part",
+        allowed=short(terms.allowed, 2),
+        met="met" if terms.met else "not met: nothing is promised",
+        eta=short(terms.eta, 2),
+        rho=short(terms.rho, 2),
+        floor=short(terms.floor, 2) if terms.floor > 0 else "none",
     )
 
 
@@ -716,14 +616,7 @@ def reconstruction(result: Swept, settings: PrivacySettings) -> Parts:
             )
         ],
     )
-    yield Caption(
-        "One attacker throughout: it starts from the pooled S and corrects it by what the messages "
-        "say, shrunk by the strength that is best in hindsight; without noise it does not shrink. "
-        "No strength that a server could choose does better with ridge. Noise at the source: it "
-        "has all of Sᵢ + Eᵢ, as any "
-        f"method may let out in the end. Client {CLIENT}, medians and range of {RUNS} runs; "
-        "simulation only."
-    )
+    yield Caption(words("privacy-reconstruction", client=CLIENT, runs=RUNS))
 
 
 def reconstruction_verdict(result: Swept, settings: PrivacySettings) -> str:
@@ -751,13 +644,8 @@ def _percent(value: float) -> str:
 # ---------------------------------------------------------------------- membership
 def membership(result: Tested, settings: PrivacySettings) -> Parts:
     """ROC and AUC against their ceilings."""
-    yield Section(
-        "Is one record in the data?",
-        "The best test there is, for the pair of records that is easiest to tell apart, by an "
-        "adversary who knows everything else. Everybody takes part"
-        + ", and p = 1: every answer is seen" * METHODS[settings.method].plans_products
-        + ".",
-    )
+    seen = ", and p = 1: every answer is seen" * METHODS[settings.method].plans_products
+    yield Section("Is one record in the data?", words("privacy-membership", seen=seen))
     if not result.tests:
         yield Note(
             "Without noise one look at the answers decides membership: ε = ∞. Choose a finite ε "
@@ -766,14 +654,8 @@ def membership(result: Tested, settings: PrivacySettings) -> Parts:
         return
     yield Chart("privacy_membership", [_roc(result, settings), _areas(result, settings)])
     first = next(iter(result.tests.values()))
-    yield Caption(
-        f"{TESTS} runs with the record and as many with another in its place "
-        f"({TESTS_AT_SOURCE} draws at the source); simulation only. "
-        "Two ceilings: Gaussian noise of this budget permits the lower one, and every run here "
-        "stays below it up to chance; (ε, δ) alone, whatever the mechanism, permits the upper one. "
-        f"Unit: one record, replaced; δ = {short(settings.delta)}; accountant: exact composition. "
-        f"Measured areas have a standard error of about {first.uncertainty:.2f} or less."
-    )
+    told = {"tests": TESTS, "draws": TESTS_AT_SOURCE, "delta": short(settings.delta)}
+    yield Caption(words("privacy-tested", uncertainty=first.uncertainty, **told))
     yield from _audits(result, settings)
 
 
@@ -794,11 +676,7 @@ def _audits(result: Tested, settings: PrivacySettings) -> Parts:
     ]
     numbers = ["Promised ε", "Proved: ε is at least", "Confidence", "Runs"]
     yield Table(pd.DataFrame(rows), "Audits", numbers=numbers)
-    yield Caption(
-        "A lower bound on ε from the runs above, with the best test there is; an audit that ends "
-        f"above the promise would refute it. Unit: one record, replaced; δ = "
-        f"{short(settings.delta)}. More runs prove more: the bound nears the promise from below."
-    )
+    yield Caption(words("privacy-audit", delta=short(settings.delta)))
 
 
 def _roc(result: Tested, settings: PrivacySettings) -> Panel:
@@ -868,32 +746,23 @@ def accountants(result: Accounts, settings: PrivacySettings) -> Parts:
         "Times the exact one": [f"{value:.3f}×" for value in result.table["ratio"]],
         "ε this noise really gives": [f"{value:.4g}" for value in result.table["true_epsilon"]],
     }
+    budget = {"epsilon": short(settings.epsilon), "delta": short(settings.delta)}
     yield (
-        f"One budget, ε = {short(settings.epsilon)} at δ = {short(settings.delta)}, for "
-        f"**{settings.products} products**: five ways of asking how much noise it takes. All are "
-        "valid; a larger figure is noise wasted."
-        + (
-            " The probes of block Krylov are orthogonal to each other, so all but the published "
-            "theorem **count them as one**."
-            if together
-            else ""
-        )
+        words("privacy-accountants", products=settings.products, **budget)
+        + (" " + words("privacy-together")) * together
     )
     yield Table(pd.DataFrame(columns), "Noise by accountant")
-    yield Caption(
-        f"Unit: {unit}. Clip norm {result.clip_norm:g}. Sensitivity of one product: published "
-        f"{short(result.published, 4)} (for each record 2√r C²/nᵢ, r = {result.columns}), exact "
-        f"{short(result.exact, 4)} (√2 C²/nᵢ for two columns or more, C²/nᵢ for one). The "
-        "first row's ν uses the published sensitivity, the others the exact one; the last column "
-        "uses the exact one and exact composition throughout. Sampling gives no amplification."
-    )
+    sensitivity = {"published": short(result.published, 4), "exact": short(result.exact, 4)}
+    yield Caption(words("privacy-sensitivity", unit=unit, found=result, **sensitivity))
     yield Section("And back: what does a given noise mean?")
-    yield (
-        f"Noise of {settings.multiplier:g} sensitivities, ν = {short(result.given_noise, 3)}, on "
-        f"{settings.products} products"
-        + (", which count as one," if together else "")
-        + f" means **ε = {result.given_epsilon:.4g}** at δ = {short(settings.delta)} for {unit} "
-        f"(clip norm {result.clip_norm:g}, no amplification by sampling, exact composition)."
+    yield words(
+        "privacy-given",
+        found=result,
+        settings=settings,
+        noise=short(result.given_noise, 3),
+        together=", which count as one," * together,
+        delta=short(settings.delta),
+        unit=unit,
     )
 
 
@@ -922,9 +791,13 @@ def paper_figure(result: Curves, settings: PrivacySettings) -> Parts:
     yield f"Plateaus here: {ends}."
     size = "the paper's size" if settings.paper_size else "live size (same noise over the gap)"
     yield Caption(
-        f"{MODELS[entry.model].title}, {size}; {entry.calibration} calibration; T = 10, decaying "
-        f"gaps; {settings.repetitions} starts and noise draws on one data set (the paper does not "
-        "say how many it used)."
+        words(
+            "privacy-figure",
+            title=MODELS[entry.model].title,
+            size=size,
+            calibration=entry.calibration,
+            repetitions=settings.repetitions,
+        )
     )
 
 

@@ -17,13 +17,13 @@ from fedpca_core.study.parts import (
     About,
     Badge,
     Caption,
-    Card,
     Cards,
     Chart,
     Fold,
     Parts,
     Section,
     Table,
+    words,
 )
 
 #: Colours of this page by role; the methods here are none of the federated PCA.
@@ -135,32 +135,18 @@ def cards(found: Measured, settings: TheorySettings) -> Cards:
     def text(value: float | None) -> str:
         return "–" if value is None else f"{value:.4f}"
 
-    cards = [
-        Card("Claimed factor", text(found.claim.factor), found.claim.remark or found.claim.name),
-        Card(
-            "Our spectral bound",
-            text(found.spectral),
-            f"any clients with λ = {LOW:g}, L = {settings.high:g}",
-            help="Derived here: no clients with these constants and no start make a round "
-            "shrink Φ by less: the largest spectral norm of one round over all "
-            "curvatures between λ and L.",
-        ),
-        Card(
-            "Exact worst case",
-            text(found.norm),
-            "one round, on this very problem; simulation only",
-            help="Operator norm of one round. A trajectory shows less.",
-        ),
-        Card(
-            "Asymptotic rate",
-            text(found.radius),
-            "spectral radius, on this very problem; simulation only",
-            help="Factor to which rounds settle when many have passed: the largest modulus of "
-            "an eigenvalue of one round.",
-        ),
-    ]
+    first, *others = Cards.of(
+        "theory-numbers",
+        claimed=text(found.claim.factor),
+        claim=found.claim.remark or found.claim.name,
+        bound=text(found.spectral),
+        low=LOW,
+        high=settings.high,
+        norm=text(found.norm),
+        radius=text(found.radius),
+    ).cards
     # What is not known of this method or problem takes no room.
-    return Cards([cards[0], *(card for card in cards[1:] if card.value != "–")])
+    return Cards([first, *(card for card in others if card.value != "–")])
 
 
 def rivals(found: Measured, settings: TheorySettings) -> Panel:
@@ -183,10 +169,7 @@ def floor_sentence(found: Measured, settings: TheorySettings) -> str:
     distances = found.rivals["FedAvg"].distances
     floor = float(distances[-1])
     if floor > 1e-8 and floor < 0.999 * float(distances[-2]):
-        return (
-            f"FedAvg is {short(floor, 2)} away from the minimiser after these rounds and still "
-            "moving; allow more rounds to see where it stops."
-        )
+        return words("theory-moving", floor=short(floor, 2))
     if floor <= 1e-8:
         why = (
             "one local step is gradient descent"
@@ -194,12 +177,7 @@ def floor_sentence(found: Measured, settings: TheorySettings) -> str:
             else "the clients are alike, so there is nothing to correct"
         )
         return f"FedAvg converges here too, because {why}."
-    return (
-        f"**FedAvg stops {short(floor, 2)} away from the minimiser** (relative to its size) with "
-        f"{settings.local_steps} local steps: every client walks towards its own minimiser, "
-        "and the average of these walks has another fixed point. The multipliers of the other "
-        "methods remove exactly that."
-    )
+    return words("theory-stops", floor=short(floor, 2), steps=settings.local_steps)
 
 
 def work_table(found: Measured) -> pd.DataFrame:
@@ -323,10 +301,7 @@ def statements(found: pd.DataFrame, settings: TheorySettings) -> Parts:
         numbers=("Violated", "Worst", "Silent"),
         wrapped=("Setting", "Claimed factor"),
     )
-    yield Caption(
-        "Worst: the largest measured factor over the claimed one. Silent: further comparisons "
-        "where the claim is 1 or more. Theorem 8 has no statement to check."
-    )
+    yield Caption(words("theory-worst"))
 
 
 def verdict_table(found: pd.DataFrame) -> pd.DataFrame:
@@ -348,23 +323,7 @@ def verdict_table(found: pd.DataFrame) -> pd.DataFrame:
 
 
 #: What the theorems have to do with PCA.
-FOR_PCA = Fold(
-    "What this has to do with PCA",
-    [
-        "**ADMM and FAPS.** With exact local solves and ω = r, the iteration of this page is ADMM, "
-        "and the multipliers Hᵢ are its duals: they hold what pulls each client away from the "
-        "others, they sum to zero, and they never travel. FAPS splits PCA in the same way, with a "
-        "penalty and one dual matrix per client, on bases instead of vectors; there the local "
-        "problem is not convex and no factor like those above is proved. The lesson carries over "
-        "all the same: without the duals, local steps lead to FedAvg's wrong fixed point; with "
-        "them, to the common answer.",
-        "**Personalised PCA.** Its pull towards the common basis is the penalty ½r‖x − z‖² with "
-        "r = 1/σᵤ², its Uᵢ are the xᵢ and V is z, but the multipliers stay at zero. That is the "
-        "point: with H = 0 clients keep their differences, and the average is FedAvg's fixed point "
-        "on purpose. Letting H move with ω between 0 and r would lead from personal models to one "
-        "shared model.",
-    ],
-)
+FOR_PCA = Fold("What this has to do with PCA", [words("theory-admm"), words("theory-personal")])
 
 #: Why Theorem 3 holds although a step of its proof does not.
 REPAIR = About.of("theory-repair")

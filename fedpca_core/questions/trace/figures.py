@@ -8,7 +8,7 @@ from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.settings import short
 from fedpca_core.study.panels import ROUNDING, Curve, Images, Panel, to_uint8
-from fedpca_core.study.parts import Chart, GuaranteeOf, Note, Parts, Rows, Section, Table
+from fedpca_core.study.parts import Chart, GuaranteeOf, Note, Parts, Rows, Section, Table, words
 
 
 def opened(found: Opened, settings: OpenedSettings) -> Parts:
@@ -18,12 +18,8 @@ def opened(found: Opened, settings: OpenedSettings) -> Parts:
         yield Note(found.note)
     waiting = found.findings[0]
     if waiting.status is Status.NOT_TRIED and waiting.seconds:
-        yield Note(
-            f"{found.facts['Method']} masks its messages: read plainly, as products with the "
-            "client's matrix, they give the picture below, which is not that matrix. The update is "
-            "public, so a server may run it again until the messages match. That was not tried "
-            f"here; it takes about {waiting.seconds:.2g} s."
-        )
+        method, seconds = found.facts["Method"], waiting.seconds
+        yield Note(words("opened-waiting", method=method, seconds=seconds))
     table = found.rounds
     yield Chart(
         "opened_view",
@@ -33,11 +29,7 @@ def opened(found: Opened, settings: OpenedSettings) -> Parts:
     )
     yield GuaranteeOf(found)
     if found.records is not None:
-        yield Section(
-            "The records",
-            "Certified from the messages alone, in no order; each "
-            "up to its sign, as a matrix of second moments is the same for both.",
-        )
+        yield Section("The records", words("opened-records"))
         yield Rows(found.records)
     yield Section("The run")
     facts = pd.DataFrame({"What": found.facts.keys(), "Of this run": found.facts.values()})

@@ -27,6 +27,7 @@ from fedpca_core.study.parts import (
     Parts,
     Section,
     Table,
+    words,
     written,
 )
 
@@ -137,12 +138,7 @@ def hidden(front: Front) -> Parts:
     """What secure sums hide, and whose data these are."""
     rows = front.table[front.table["in_sums"] != ""].drop_duplicates("method")
     if len(rows):
-        yield Section(
-            "What secure sums hide",
-            "The same methods when the server sees only sums over all clients, and a second run "
-            "after one record joined; simulation only. Sums hold the mean of all clients, which is "
-            "near each of them where they are alike.",
-        )
+        yield Section("What secure sums hide", words("which-sums"))
         told = {
             "Method": [METHODS[key].title for key in rows["method"]],
             "A client, from its own uploads": rows["finding"].to_list(),
@@ -174,10 +170,7 @@ def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = Non
     yield from others
     if smaller := sizes.said(settings, data, found.clients):
         yield Note(smaller)
-    yield Caption(
-        f"Medians over {found.seeds} seeds of data, starts and noise; what is lost is measured "
-        "against the best subspace of all records together (simulation only)."
-    )
+    yield Caption(words("which-lost", seeds=found.seeds))
     yield Chart("advice_view", [speed(found, settings)])
     table = judged(found, settings)
     yield Table(table, "Every candidate", ("Loses", "Worst client", "Bytes", "On the line"))
@@ -301,11 +294,8 @@ def look(found: TableLook, settings: FrontierSettings) -> Parts:
     """Spectrum, scores and loadings, and what an ε leaves of the first."""
     two = found.spectrum["share"].head(2)
     yield Chart("first-look", [scree(found, settings), scores(found)])
-    yield Caption(
-        f"The first two components hold {share(two.iloc[0])} and {share(two.iloc[1])} of the "
-        f"variance. Scores are records, turned: no ε covers their picture. Of {RECORDS} records of "
-        f"a client at the most, and {CLIENTS} clients; simulation only."
-    )
+    first, second = map(share, two)
+    yield Caption(words("which-look", first=first, second=second, records=RECORDS, clients=CLIENTS))
     if found.refusal:
         yield Note(f"What ε = {short(settings.needed_epsilon)} leaves: {found.refusal}")
     rows = found.loadings.rename(columns={"first": "Component 1", "second": "Component 2"})

@@ -11,7 +11,7 @@ from fedpca_core.questions.attack.records.study import MethodRecords, RecordsTak
 from fedpca_core.questions.home.words import things
 from fedpca_core.settings import short
 from fedpca_core.study.panels import Baseline, Curve, Images, Panel, to_uint8
-from fedpca_core.study.parts import Chart, Fold, Note, Parts, Rows, refusals
+from fedpca_core.study.parts import Chart, Fold, Note, Parts, Rows, refusals, words
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import lasting, mosaic
 from fedpca_core.study.said import caption
@@ -67,12 +67,7 @@ def _words(
 
 def _verdict(method: str, one: MethodRecords, result: RecordsTaken) -> str:
     matrix, records = one.findings[-1]
-    common = (
-        " What stays open is what all of them have in common, and their common sign; drawn is each "
-        "above the smallest value of every feature."
-        if one.differences
-        else ""
-    )
+    common = (" " + words("records-differences")) * one.differences
     return (
         f"**{METHODS[method].title}**, the matrix: {matrix.words}. The records: {records.words}. "
         f"{_obstacle(one, result)}{common}{_price(one, result)}"

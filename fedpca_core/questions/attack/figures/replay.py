@@ -6,7 +6,7 @@ from fedpca_core.questions.attack.replay import Replayed
 from fedpca_core.settings import short
 from fedpca_core.study import pictures
 from fedpca_core.study.panels import Baseline, Panel, plot
-from fedpca_core.study.parts import Caption, Chart, Parts, Table
+from fedpca_core.study.parts import Caption, Chart, Parts, Table, words
 from fedpca_core.study.pca_settings import AttackSettings
 
 #: Starts whose fit is drawn: the last ones.
@@ -51,17 +51,13 @@ def sentence(found: Replayed) -> str:
     if result.penalty is not None:
         fitted.append(f"its penalty β = {short(result.penalty, 3)}")
     also = f" It also knows {' and '.join(fitted)}." if fitted and result.succeeded else ""
-    if found.released != found.error:
-        return (
-            f"The server has what the client released to **{short(found.released, 2)}** {how}, "
-            f"{judged}. To the client's own covariance it is off by {short(found.error, 2)}: "
-            "that is clipping and noise at the source."
-        )
-    return (
-        f"The server has the client's covariance to **{short(found.error, 2)}** {how}, "
-        f"{judged}. The prior cI it started from, with the stated trace, was off by "
-        f"{short(found.prior_error, 2)}.{also}"
-    )
+    told = {
+        "released": short(found.released, 2),
+        "error": short(found.error, 2),
+        "prior": short(found.prior_error, 2),
+    }
+    which = "replay-released" if found.released != found.error else "replay-own"
+    return words(which, how=how, judged=judged, also=also, **told)
 
 
 def panel(found: Replayed) -> Panel:
@@ -112,8 +108,4 @@ def defended(found: pd.DataFrame, settings: AttackSettings) -> Parts:
         }
     )
     yield Table(rows, "Defences of FAPS", list(rows.columns[1:4]))
-    yield Caption(
-        "Errors are relative, 1 is what guessing zero achieves. The linear attack is the "
-        "symmetric completion with the stated trace; under secure aggregation it reads "
-        "sums. None of these defences gives a privacy guarantee."
-    )
+    yield Caption(words("replay-defences"))
