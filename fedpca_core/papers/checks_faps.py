@@ -7,6 +7,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.papers.checks import Check, frame, square, worst
+from fedpca_core.papers.checks_masks import masked_power
 
 #: Features, components and clients of a draw.
 FEATURES, COMPONENTS, CLIENTS = 8, 2, 3
@@ -259,4 +260,5 @@ CHECKS: Mapping[str, Check] = {
     **{name: _over(name) for name in RATIOS},
     "corollary-18": corollary_18,
     "theorem-8": theorem_8,
+    "masked-power": masked_power,
 }

@@ -7,6 +7,7 @@ import numpy as np
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.linalg.stiefel import orthonormalise
 from fedpca_core.papers.checks import Check, frame, worst
+from fedpca_core.papers.checks_masks import one_mask, two_masks
 from fedpca_core.problems import decay_spectrum
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
@@ -71,4 +72,6 @@ CHECKS: Mapping[str, Check] = {
     "local-power": without_noise,
     "lemma-25": lemma_25,
     "fact-1": fact_1,
+    "fedsvd-one-mask": one_mask,
+    "fedsvd-two-masks": two_masks,
 }
