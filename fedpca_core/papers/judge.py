@@ -200,7 +200,8 @@ def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[st
 
     One reading decides on the whole row: that which gives most of them, the stated one or the first
     of the list among equals. What it does not give stays undetermined, whatever other readings
-    give; and so do all where it gives fewer than half. Numbers that follow from one count as one.
+    give; and so do all where it gives no more than half: a number that it misses speaks against a
+    reading as much as one that it gives speaks for it. Numbers that follow from one count as one.
 
     Parameters
     ----------
@@ -224,11 +225,12 @@ def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[st
         tried = tuple(sorted(found.tried, key=lambda one: one.reading != best))
         found = replace(found, tried=tried)
         if found.word in ("reproduced", "reproduced under a reading"):
-            agrees = tried[0].reading == best and tried[0].agrees and 2 * given[best] >= len(once)
+            agrees = tried[0].reading == best and tried[0].agrees and 2 * given[best] > len(once)
             word: Word = "reproduced under a reading" if agrees else "undetermined"
             if agrees and best == STATED:
                 word = "reproduced"
-            more = "" if agrees else ", which is not enough to judge this one by"
+            short = ", which is not enough to judge this one by"
+            more = "" if agrees else short if tried[0].agrees else ", and not this one"
             found = replace(found, word=word, why=f"{says}{more}. {found.why}".strip())
         decided[name] = found
     return decided

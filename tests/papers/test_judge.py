@@ -182,6 +182,8 @@ def test_numbers_of_a_row_come_from_one_reading():
     poor = {"a": one(1, 10, 1), "b": one(1, 1, 1), "c": one(1, 1, 1)}
     assert together(poor)["a"].word == "undetermined"
     assert "gives 1 of the 3" in together(poor)["a"].why
+    even = {"a": one(1, 10, 1), "b": one(1, 1, 1)}  # half of a row is refuted by its other half
+    assert together(even)["a"].word == "undetermined"
     # What is quoted once more does not make a reading better.
     twice = {"a": one(1, 10, 1), "b": one(1, 1, 10), "c": one(1, 1, 10), "d": one(1, 10, 1)}
     assert together(twice)["b"].word == "undetermined"
