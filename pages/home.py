@@ -11,6 +11,7 @@ from dashboard.views.findings import harder, offer
 from fedpca_core.questions.catalogue import DIAL_CURVES
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.study.parts import words
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 
 STUDY = LivePicture()
@@ -168,15 +169,4 @@ with st.container(key="section_presets"):
 ways.presets()
 
 layout.section("What to know before you trust a picture")
-st.markdown(
-    "- Everything is simulated here, on synthetic or public data; nothing you load leaves this "
-    "session.\n"
-    "- Curves marked *simulation only* need the clients' private data: nobody could draw them in "
-    "a real deployment.\n"
-    "- Masking (what FAPS does) is not privacy. ε appears only where it is accounted, with its "
-    "unit, clipping norm, δ, sampling scheme and accountant, and with what it takes as public. Its "
-    "noise is drawn here from the seed in the link, so that a link shows the same picture; a "
-    "deployment draws it from the system.\n"
-    "- Where a paper and our measurement differ, both are shown.\n"
-    "- Every setting is in the address: copy the link and somebody else sees the same picture."
-)
+st.markdown(words("home-trust"))

@@ -568,7 +568,7 @@ def texts_in(said):
     [
         ("panels", r"Panel\.of"),
         ("about", r"About\.of"),
-        ("words", r"\b(?:words|Cards\.of|FactsCard\.of)"),
+        ("words", r"\b(?:words|names|Cards\.of|FactsCard\.of)"),
     ],
 )
 def test_every_text_in_a_file_is_shown_and_no_paper_is_quoted_there(file, asks):

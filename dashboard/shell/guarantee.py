@@ -11,6 +11,7 @@ from dashboard.shell.controls import Controls
 from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.settings import short
 from fedpca_core.study.facts import EPSILON, FALSE_ALARMS, NOTICED, Facts
+from fedpca_core.study.parts import FactsCard, words
 
 
 def noise_controls(controls: Controls[Any]) -> None:
@@ -30,29 +31,19 @@ def card(facts: Facts | Opened) -> None:
     found = facts.guarantee
     if found is None:
         return
-    layout.facts_card(
-        f"ε = {short(round(found.epsilon, 3))}, δ = {short(found.delta)}, for every method here",
-        {
-            "Protects": found.unit,
-            "Against": f"{found.towards}; another run with fresh noise is a second release",
-            "Released": found.released,
-            "Clip": f"records clipped at norm {short(found.clip_norm)}",
-            "Noise": f"standard deviation {found.noise:.2g} on every entry of a client's matrix; "
-            f"{found.drawn}",
-            "Sampling": found.sampling,
-            "Accountant": found.accountant,
-            "Taken as public": ", ".join(found.public),
-        },
-        protection="formal",
+    told = FactsCard.of(
+        "guarantee",
+        found=found,
+        epsilon=short(round(found.epsilon, 3)),
+        delta=short(found.delta),
+        norm=short(found.clip_norm),
+        public=", ".join(found.public),
     )
+    layout.facts_card(told.title, told.facts, protection="formal")
     st.caption("The answer's error is measured against the data without clipping and noise.")
     with st.expander("What this ε means for a person, a client, two runs"):
         layout.small_table(meanings(facts), label="What ε means", numbers=[EPSILON, NOTICED])
-        st.caption(
-            f"All from the same noise, at δ = {short(found.delta)}. The last column is the share "
-            "of cases in which the best possible test notices that the records were replaced, if "
-            "it raises a false alarm in one case of twenty; 5% is guessing."
-        )
+        st.caption(words("guarantee-meanings", delta=short(found.delta)))
 
 
 def meanings(facts: Facts | Opened) -> pd.DataFrame:

@@ -29,7 +29,7 @@ from fedpca_core.questions.attack.records.study import ClientRecords, RecordsTak
 from fedpca_core.questions.attack.replay import ReplayAttack
 from fedpca_core.settings import short
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.parts import About
+from fedpca_core.study.parts import About, words
 from fedpca_core.study.pca_settings import FINER, AttackSettings
 
 RECORDS, REPLAY, DEFENCES, NEWCOMER = ClientRecords(), ReplayAttack(), Defences(), OneMoreRecord()
@@ -141,12 +141,8 @@ def at_risk(controls: Controls[AttackSettings]) -> Results:
         RISK: jobs.study(RISK, settings, drawing(risk.at_risk, settings)).result,
         NOISE: jobs.study(NOISE, settings, drawing(risk.noise_at_risk, settings)).result,
     }
-    st.caption(
-        f"{ATTACKED} of {CLIENTS} clients each; the work for each is limited. In the first map "
-        f"their matrix is known exactly; in the second it is read off two noisy messages of SSI, "
-        f"{NOISY_RECORDS} records a client. An empty cell was not run: not yet, or because this "
-        "machine does not have the data or the data not so many records."
-    )
+    told = {"attacked": ATTACKED, "clients": CLIENTS, "records": NOISY_RECORDS}
+    st.caption(words("attack-maps", **told))
     return results
 
 
@@ -156,36 +152,28 @@ def further(controls: Controls[AttackSettings], data: OwnData | None) -> Results
     with fold(
         controls,
         "The adversary who replays",
-        "FAPS's uploads are not products with Sᵢ, so solving linear equations fails. But the "
-        "update itself is public: the server can run it with any candidate covariance and keep "
-        "the one whose uploads match. Up to about 20 features, or where the client holds few "
-        "records, it takes seconds; at 50 it can take the better part of a minute.",
+        words("attack-replay"),
         *("replay", "defences"),
     ):
         results |= replayed(controls, data)
     with fold(
         controls,
         "One more record",
-        "Models are trained again when somebody joins or asks to be forgotten. Whoever knows the "
-        "covariance before and after can subtract: what is left is that one record. Neither "
-        "FAPS's masking nor secure aggregation is made for this; differential privacy is. It runs "
-        "every method under attack a second time.",
+        words("attack-newcomer"),
         "differencing",
     ):
         results |= joined(controls, data)
     with fold(
         controls,
         "What is at risk?",
-        "How many records a client may hold, and how much noise it takes: the first cells at once, "
-        "all of them in under a minute.",
+        words("attack-risk"),
         "at_risk",
     ):
         results |= at_risk(controls)
     with fold(
         controls,
         "Methods that send models",
-        "FedPE, FedPG, personalised PCA and one-shot averaging never answer a basis with a "
-        "product: clients send their own bases. That hides less than it seems.",
+        words("attack-models"),
         "elsewhere",
     ):
         results[elsewhere.STUDY] = elsewhere.show(controls)

@@ -16,6 +16,7 @@ from fedpca_core.questions.attack.sent_models import SentModel, SentModels, borr
 from fedpca_core.questions.personalise import figures as personalise
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.settings import short
+from fedpca_core.study.parts import words
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import mosaic
 
@@ -31,11 +32,7 @@ def show(controls: Controls[AttackSettings]) -> SentModel | None:
     other = borrowed(settings)
     small = None if other is None else other[1]
     if small is None:
-        st.markdown(
-            "A client of one-shot averaging sends the leading eigenvectors of its covariance, "
-            "once, and no eigenvalue. With as many of them as records they tell the span in which "
-            "the records lie, less the announced mean; whole numbers tell the rest."
-        )
+        st.markdown(words("attack-one-shot"))
     elif isinstance(small, AnomalySettings):
         name = small.parameters()["problem"].text(small.problem)
         st.caption(f"FedPG with {small.clients} clients on {name}.")

@@ -132,7 +132,7 @@ class FactsCard:
         """The facts that `words.toml` has under a name, with these values in its gaps."""
         said = _read("words")[name]
         facts = {key: _filled(text, filled) for key, text in said["facts"].items()}
-        return cls(said["title"], facts, protection)
+        return cls(_filled(said["title"], filled), facts, protection)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +167,11 @@ def _filled(text: str, filled: Mapping[str, Any]) -> str:
 def words(name: str, **filled: Any) -> str:
     """The sentences that `words.toml` has under a name, with these values in its gaps."""
     return _filled(_read("words")[name]["text"], filled)
+
+
+def names(name: str) -> Mapping[str, str]:
+    """What `words.toml` calls things on a page, or how it colours them, by their keys."""
+    return dict(_read("words")[name])
 
 
 @dataclass(frozen=True)

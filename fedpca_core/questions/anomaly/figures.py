@@ -36,6 +36,7 @@ from fedpca_core.study.parts import (
     Section,
     Space,
     Table,
+    names,
     reasons,
     words,
     written,
@@ -44,17 +45,7 @@ from fedpca_core.study.parts import Beside as Columns
 from fedpca_core.study.sweep import Swept
 
 #: Colours of what is not a method of the registry.
-COLOURS: Mapping[str, str] = {
-    "Centralised PCA": "centralized",
-    "Norm only": "guide",
-    "Random subspace": "series 7",
-    "FedAE": "series 5",
-    "FedAE-2": "series 4",
-    "FedPG, corrected": "fedpg",
-    "FedPE, corrected": "fedpe",
-    "FedPG, printed average": "series 2",
-    "FedPG, printed projection": "series 1",
-}
+COLOURS = names("detector-colours")
 
 
 def colour(name: str) -> str:
@@ -71,20 +62,7 @@ def said(settings: AnomalySettings, *, labelled: bool = True) -> str:
 
 # ------------------------------------------------------------------ detection
 
-TITLES = {
-    "detector": "Detector",
-    "auc": "AUC",
-    "average_precision": "Average precision",
-    "accuracy": "Accuracy",
-    "precision": "Precision",
-    "recall": "Recall",
-    "f1": "F1",
-    "fnr": "Missed (FNR)",
-    "fpr": "False alarms (FPR)",
-    "alarms": "Alarms, %",
-    "tpr_0.1": "TPR at 0.1% FPR",
-    "tpr_1": "TPR at 1% FPR",
-}
+TITLES = names("detector-columns")
 
 #: Decimals; one for shares.
 DIGITS = {"AUC": 3, "Average precision": 3}
@@ -357,13 +335,7 @@ def clouds(found: Alarmed, *, after: bool) -> Space:
 
 # ------------------------------------------------------------------ costs
 
-SPENT = {
-    "method": "Method",
-    "bytes_up": "Bytes up",
-    "megabytes": "MB in all",
-    "training_seconds": "Training, s",
-    "microseconds_per_flow": "µs a flow",
-}
+SPENT = names("spent-columns")
 
 #: Decimals; two for the others.
 SPENT_DIGITS = {"Bytes up": 0, "µs a flow": 3}
@@ -379,15 +351,7 @@ def costs(found: Spent, settings: AnomalySettings) -> Parts:
 
 # ------------------------------------------------------------------ the paper's table
 
-PUBLISHED = {
-    "accuracy": "Accuracy",
-    "precision": "Precision",
-    "recall": "Recall",
-    "f1": "F1",
-    "fnr": "FNR",
-    "auc": "AUC",
-    "average_precision": "Average precision",
-}
+PUBLISHED = names("published-columns")
 
 
 def published(found: BesidePublished, settings: AnomalySettings) -> Parts:

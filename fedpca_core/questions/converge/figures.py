@@ -1,6 +1,5 @@
 """What Converge shows: curves with guide lines, the table of costs, and ε on four federations."""
 
-from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
@@ -23,6 +22,7 @@ from fedpca_core.study.parts import (
     Note,
     Parts,
     Table,
+    names,
     reasons,
     refusals,
     words,
@@ -30,19 +30,9 @@ from fedpca_core.study.parts import (
 from fedpca_core.study.pca_settings import ConvergeSettings
 from fedpca_core.study.sweep import Swept
 
-MEASURES: Mapping[str, str] = {
-    "relative_error": "relative error of the singular values",
-    "kkt": "scaled KKT violation",
-    "sin_theta": "sine of the largest principal angle",
-    "consensus_gap": "mean squared consensus gap",
-}
+MEASURES = names("converge-measures")
 
-AXES: Mapping[str, str] = {
-    "round": "communication round",
-    "bytes": "bytes, all clients, both directions",
-    "local_products": "local products with Sᵢ, all clients",
-    "seconds": "seconds of computation",
-}
+AXES = names("converge-axes")
 
 
 def comparison(found: Comparison, settings: ConvergeSettings) -> Parts:

@@ -1,7 +1,6 @@
 """What Personalise shows: who gains, the three methods along one axis, what uploads give away."""
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -34,6 +33,7 @@ from fedpca_core.study.parts import (
     GuaranteeOf,
     Parts,
     Section,
+    names,
     reasons,
     words,
 )
@@ -204,11 +204,7 @@ def cards(outcome: Collaboration, settings: PersonaliseSettings) -> Cards:
     )
 
 
-AXIS_TITLES: Mapping[str, str] = {
-    "heterogeneity": "heterogeneity (spread of the random step)",
-    "samples": "samples per client",
-    "clients": "clients",
-}
+AXIS_TITLES = names("personal-axes")
 
 
 def sweep(found: Swept, settings: PersonaliseSettings) -> Parts:

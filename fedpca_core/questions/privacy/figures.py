@@ -58,43 +58,19 @@ from fedpca_core.study.parts import (
     Section,
     Table,
     named_once,
+    names,
     words,
 )
 from fedpca_core.study.sweep import Swept
 
-NAMES = {
-    "exact": "exact noise",
-    "published": "published noise",
-    "source": "noise at the source",
-    "masked": "masked, no ε",
-    "none": "without noise",
-}
+NAMES = names("noise-names")
 
 
-COLOURS = {
-    "exact": "formal",
-    "published": "series 1",
-    "source": "series 0",
-    "masked": "heuristic",
-    "none": "guide",
-}
+COLOURS = names("noise-colours")
 
 
 #: Each way to spend one ε.
-WAY_COLOURS = {
-    "published": "series 1",
-    "exact": "formal",
-    "single": "series 8",
-    "remembered": "series 9",
-    "orthogonal": "series 4",
-    "source": "series 0",
-    "covariance": "series 5",
-    "shared_products": "series 2",
-    "shared_orthogonal": "series 3",
-    "shared_covariance": "series 6",
-    "shared_source": "accent",
-    "colluding": "series 7",
-}
+WAY_COLOURS = names("way-colours")
 
 
 #: Noise at the source is let out whole, so its error may be smaller than that of messages.

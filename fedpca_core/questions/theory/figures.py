@@ -23,6 +23,7 @@ from fedpca_core.study.parts import (
     Parts,
     Section,
     Table,
+    names,
     words,
 )
 
@@ -285,12 +286,7 @@ def where_it_speaks(found: Factors) -> str:
     )
 
 
-MARKS = {
-    "holds": "✓ holds",
-    "false as printed": "✗ false as printed",
-    "corrected: holds": "✓ holds, corrected here",
-    "corrected: fails": "✗ correction fails",
-}
+MARKS = names("theory-marks")
 
 
 def statements(found: pd.DataFrame, settings: TheorySettings) -> Parts:

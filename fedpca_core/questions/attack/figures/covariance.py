@@ -19,6 +19,7 @@ from fedpca_core.study.parts import (
     Note,
     Parts,
     Rows,
+    names,
     refusals,
 )
 from fedpca_core.study.pca_settings import AttackSettings
@@ -160,13 +161,4 @@ def messages(found: Reconstructed) -> Parts:
 
 
 #: Columns of the messages as the page calls them.
-_WIRE = {
-    "round": "Round",
-    "participants": "Participants",
-    "client_took_part": "Client took part",
-    "broadcast": "Broadcast",
-    "uploads": "Uploads",
-    "kilobytes_up": "kB up",
-    "kilobytes_down": "kB down",
-    "directions_known": "Directions known",
-}
+_WIRE = names("wire-columns")

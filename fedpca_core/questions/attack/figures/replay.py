@@ -6,7 +6,7 @@ from fedpca_core.questions.attack.replay import Replayed
 from fedpca_core.settings import short
 from fedpca_core.study import pictures
 from fedpca_core.study.panels import Baseline, Panel, plot
-from fedpca_core.study.parts import Caption, Chart, Parts, Table, words
+from fedpca_core.study.parts import Caption, Chart, Parts, Table, names, words
 from fedpca_core.study.pca_settings import AttackSettings
 
 #: Starts whose fit is drawn: the last ones.
@@ -81,13 +81,7 @@ def panel(found: Replayed) -> Panel:
 
 
 #: Why there is no replay, and why one ended.
-_ENDED = {
-    "sums": "no single upload to replay",
-    "products": "answers are plain products",
-    "explained": "explains the uploads",
-    "starts": "all starts used",
-    "budget": "all evaluations used",
-}
+_ENDED = names("replay-ended")
 
 
 def defended(found: pd.DataFrame, settings: AttackSettings) -> Parts:
