@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -60,6 +60,9 @@ class ExchangeOrder:
     marks: Array
     #: (records,) int64: The order in which the other positions pass their records on.
     ring: IntArray
+    #: (records,) int64: For every place of the ring the circle it belongs to: the last passes its
+    #: record on to the first. A ring that was drawn is one circle.
+    circle: IntArray
 
     @classmethod
     def drawn(cls, sizes: tuple[int, ...], seed: int, attempt: int = 0) -> ExchangeOrder:
@@ -71,7 +74,28 @@ class ExchangeOrder:
         marks = np.concatenate(
             [(generator.permutation(size) + generator.uniform()) / size for size in sizes]
         )
-        return cls(marks, generator.permutation(len(marks)))
+        return cls(marks, generator.permutation(len(marks)), np.zeros(len(marks), dtype=np.int64))
+
+    def dealing(self, home: IntArray, shares: IntArray) -> ExchangeOrder:
+        """The way with the same marks that deals given shares where the parameter is 0.
+
+        Parameters
+        ----------
+        home, shares : (records,) int64
+            The same records in the order in which they are held at 1 and at 0.
+        """
+        place = np.empty(len(home), dtype=np.int64)
+        place[home] = np.arange(len(home))
+        giver = place[shares]  # of every position, who passes a record on to it at 0
+        ring, circle = np.empty_like(giver), np.empty_like(giver)
+        free, filled = np.ones(len(giver), dtype=bool), 0
+        for first in range(len(giver)):
+            begin, at = filled, first
+            while free[at]:
+                free[at], ring[filled], circle[filled] = False, at, first
+                filled, at = filled + 1, giver[at]
+            ring[begin:filled] = ring[begin:filled][::-1]
+        return ExchangeOrder(self.marks, ring, circle)
 
     def shuffled(
         self, sizes: tuple[int, ...], beyond: float, generator: np.random.Generator
@@ -81,7 +105,7 @@ class ExchangeOrder:
         for own in np.split(np.arange(len(marks)), np.cumsum(sizes)[:-1]):
             waiting = own[marks[own] >= beyond]
             marks[waiting] = marks[generator.permutation(waiting)]
-        return ExchangeOrder(marks, self.ring)
+        return replace(self, marks=marks)
 
 
 def exchange(
@@ -109,13 +133,24 @@ def exchange(
 
 def _exchanged(home: IntArray, value: float, way: ExchangeOrder) -> IntArray:
     """The records of all clients, one client after the other."""
-    moving = way.ring[way.marks[way.ring] >= value]
+    moves = way.marks[way.ring] >= value
+    moving, circle = way.ring[moves], way.circle[moves]
     held = home.copy()
-    held[moving[1:]], held[moving[:1]] = home[moving[:-1]], home[moving[-1:]]
+    if len(moving):
+        begins = np.flatnonzero(np.diff(circle, prepend=-1))
+        before = np.arange(-1, len(moving) - 1)
+        before[begins] = [*(begins[1:] - 1), len(moving) - 1]
+        held[moving] = home[moving[before]]
     return held
 
 
-def steady_way(records: Array, home: IntArray, sizes: tuple[int, ...], seed: int) -> ExchangeOrder:
+def steady_way(
+    records: Array,
+    home: IntArray,
+    sizes: tuple[int, ...],
+    seed: int,
+    shares: IntArray | None = None,
+) -> ExchangeOrder:
     """A way along which the measured heterogeneity rises with the parameter.
 
     Random shares of few records differ by accident, and bringing some records home may undo such
@@ -131,20 +166,29 @@ def steady_way(records: Array, home: IntArray, sizes: tuple[int, ...], seed: int
         Scaled as the clients will hold them.
     home, sizes, seed
         As for `exchange` and `ExchangeOrder.drawn`.
+    shares : (records,) int64, optional
+        The records as they must be held where the parameter is 0; by default the way draws them.
     """
     state = hashlib.sha256(np.ascontiguousarray(records).data)
     state.update(np.ascontiguousarray(home).data)
-    key = (state.digest(), sizes, seed)
-    return _found.get(key, lambda: _Search(records, home, sizes, seed).best())
+    key = (state.digest(), sizes, seed, None if shares is None else shares.tobytes())
+    return _found.get(key, lambda: _Search(records, home, sizes, seed, shares).best())
 
 
 class _Search:
     """The search for a steady way: measures positions of the parameter on leading directions."""
 
-    def __init__(self, records: Array, home: IntArray, sizes: tuple[int, ...], seed: int) -> None:
+    def __init__(
+        self,
+        records: Array,
+        home: IntArray,
+        sizes: tuple[int, ...],
+        seed: int,
+        shares: IntArray | None,
+    ) -> None:
         self.scores = leading_scores(records, _DIRECTIONS)
         self.pooled = self.scores[home].T @ self.scores[home] / len(home)
-        self.home, self.sizes, self.seed = home, sizes, seed
+        self.home, self.sizes, self.seed, self.shares = home, sizes, seed, shares
         ends = np.cumsum(sizes).tolist()
         #: Where each client's records stand: splitting anew would take as long as the measurement.
         self.places = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
@@ -152,6 +196,8 @@ class _Search:
 
     def best(self) -> ExchangeOrder:
         drawn = [ExchangeOrder.drawn(self.sizes, self.seed, attempt) for attempt in range(_RINGS)]
+        if self.shares is not None:
+            drawn = [way.dealing(self.home, self.shares) for way in drawn]
         first = drawn[0]
         if drop((self.eta(first, value) for value in _POSITIONS), _STEADY) <= _STEADY:
             return first

@@ -52,6 +52,7 @@ def images(
     max_samples: int | None = None,
     resolution: int | None = None,
     split: str = "even",
+    nested: bool = False,
     weights: str | Sequence[float] = "records",
     folder: str | os.PathLike[str] | None = None,
 ) -> Problem:
@@ -79,6 +80,10 @@ def images(
         `LIVE_RESOLUTION` suggests a size for each data set.
     split : {"even", "uneven", "dirichlet"}
         Sizes of the clients.
+    nested : bool
+        Deal random shares (`heterogeneity` 0) in turn: with as many images a client and even sizes,
+        more clients leave the images of the first as they are, until there are no more images. At
+        other positions of the parameter more clients mean other classes for each.
     weights : {"records", "equal"} or sequence of float
         How clients count in S.
     folder : path, optional
@@ -93,7 +98,9 @@ def images(
     if clients is None:
         clients = 40 if name == "olivetti" else 10
     place, stamp = "" if folder is None else os.fspath(folder), file_stamp(name, folder)
-    dealt = _dealt(name, place, stamp, clients, seed, centre, max_samples, resolution, split)
+    dealt = _dealt(
+        name, place, stamp, clients, seed, centre, max_samples, resolution, split, nested
+    )
     held = exchange(dealt.home, dealt.sizes, heterogeneity, dealt.way)
     side = round(dealt.records.shape[1] ** 0.5)
     mean = (
@@ -141,6 +148,7 @@ def _dealt(
     max_samples: int | None,
     resolution: int | None,
     split: str,
+    nested: bool,
 ) -> _Dealt:
     """Prepare the images once for all positions; ``stamp`` notices a changed file."""
     pixels, classes = load_images(name, folder or None)
@@ -159,7 +167,8 @@ def _dealt(
         records -= centre_of
     # A stable sort of shuffled images: those of a class stay in random order.
     home = np.argsort(classes[chosen], kind="stable").astype(np.int64)
-    return _Dealt(records, centre_of, home, sizes, steady_way(records, home, sizes, seed))
+    shares = np.arange(len(chosen)) if nested else None
+    return _Dealt(records, centre_of, home, sizes, steady_way(records, home, sizes, seed, shares))
 
 
 def _step(name: str, side: int) -> float:

@@ -119,6 +119,7 @@ def _built(settings: ConvergeSettings, data: OwnData | None) -> Problem:
             heterogeneity=c.heterogeneity,
             seed=c.seed,
             split=c.sizes,
+            nested=c.problem == "digits",  # results on other images are stored as they were dealt
             resolution=c.resolution or LIVE_RESOLUTION[c.problem],
         )
     else:

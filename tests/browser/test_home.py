@@ -79,12 +79,13 @@ def test_the_duel_opens_slowly_and_stops_when_the_server_has_every_record(open_p
         spelt = f"{method}: {METHODS[method.lower()].stands_for}"
         expect(words).to_have_attribute("title", re.compile(f"^{spelt}"))
     # Whose the dots are, and what is solid and what is dotted behind the dials.
-    expect(page.locator(".fp-whose")).to_have_text("Client 3others")
+    for whose in page.locator(".fp-whose").all():
+        expect(whose).to_have_text("Client 3others")
     expect(page.locator(".fp-learnt-0")).to_contain_text("All learn")
     # Where it rests is not where it ends, and is not taken for it.
     expect(page.locator(".fp-off-by").first).to_have_text("71° from true PCA so far")
     rests = page.locator(".fp-rests")
-    expect(rests).to_have_text("Rests at message 3 of 20. Play: the answers go on.")
+    expect(rests).to_have_text("Paused at message 3 of 20. Play on: the answers improve.")
     expect(rests).to_be_visible()
     for part in ("h1", ".fp-strip", ".fp-gallery", ".fp-learnt-1", ".fp-grid", ".fp-transport"):
         box = page.locator(part).first.bounding_box()

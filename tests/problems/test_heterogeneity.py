@@ -1,5 +1,7 @@
 """The heterogeneity parameter: one sentence, and the laws it promises."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -186,6 +188,19 @@ def test_measured_heterogeneity_rises_where_the_natural_clients_are_nearly_alike
     ]
     assert largest_drop(etas) <= 2e-3
     assert etas[-1] > 1.2 * etas[0]
+
+
+def test_a_way_that_deals_given_shares_keeps_all_other_laws():
+    """At 0 the shares, at 1 home; between them every record once, and small moves stay small."""
+    home, shares = (np.random.default_rng(seed).permutation(200) for seed in (5, 6))
+    sizes = (50,) * 4
+    way = ExchangeOrder.drawn(sizes, 3).dealing(home, shares)
+    held = [np.concatenate(exchange(home, sizes, t, way)) for t in TICKS]
+    np.testing.assert_array_equal(held[0], shares)
+    np.testing.assert_array_equal(held[-1], home)
+    for before, after in itertools.pairwise(held):
+        np.testing.assert_array_equal(np.sort(after), np.arange(200))
+        assert (before != after).sum() <= 2 * (10 + 4)
 
 
 def few_records():

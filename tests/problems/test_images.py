@@ -8,6 +8,8 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import LIVE_RESOLUTION, images
 from fedpca_core.problems.data_sets import MissingData
 from fedpca_core.problems.image_files import SOURCES, load_images
+from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.study.build import build_problem
 
 
 def blocks(problem):
@@ -50,6 +52,33 @@ def test_the_dial_moves_images_between_clients_and_nothing_else():
         np.testing.assert_array_equal(moved.client_data.samples, plain.client_data.samples)
         np.testing.assert_array_equal(sorted_records(moved), sorted_records(plain))
         np.testing.assert_allclose(moved.covariance, plain.covariance, atol=1e-12)
+
+
+@pytest.mark.parametrize(("clients", "more"), [(2, 8), (8, 12), (8, 40)])
+def test_more_clients_leave_the_records_of_the_first_as_they_are(clients, more):
+    def pixels(clients, heterogeneity=0.0):
+        problem = images(
+            clients=clients,
+            max_samples=30 * clients,
+            heterogeneity=heterogeneity,
+            seed=3,
+            nested=True,
+        )
+        # Records are centred on the mean of all, which further clients move.
+        return np.rint([16 * (block.T + problem.own_mean) for block in problem.blocks])
+
+    np.testing.assert_array_equal(pixels(more)[:clients], pixels(clients))
+    # The parameter deals the same records otherwise.
+    everywhere = (np.sort(pixels(more, t).reshape(30 * more, -1), axis=0) for t in (0.4, 1.0))
+    for pooled in everywhere:
+        np.testing.assert_array_equal(pooled, np.sort(pixels(more).reshape(30 * more, -1), axis=0))
+
+
+def test_the_clients_dial_of_the_front_page_adds_clients():
+    eight, twelve = (build_problem(SceneSettings(clients=clients)) for clients in (8, 12))
+    for few, many in zip(eight.blocks, twelve.blocks, strict=False):
+        there = many + (twelve.own_mean - eight.own_mean)[:, None]
+        np.testing.assert_allclose(few, there, atol=1e-12)
 
 
 def test_at_one_clients_hold_their_own_classes():

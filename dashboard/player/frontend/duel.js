@@ -45,7 +45,7 @@ class DuelView {
     const off = element("b", { class: "fp-off-by" });
     const learnt = element("section", { class: `fp-learnt fp-learnt-${at}` },
       element("div", { class: "fp-title" }, `${side.learns} `, simulationTag(), off),
-      element("div", { class: "fp-answers" }, element("div", { class: "fp-map-box" }, map, at ? null : this.whose()), components.canvas));
+      element("div", { class: "fp-answers" }, element("div", { class: "fp-map-box" }, map, this.whose()), components.canvas));
     learnt.style.setProperty("--fp-side", side.colour[theme.scheme]);
     sent.style.setProperty("--fp-side", side.colour[theme.scheme]);
     return { side, sent, message, learnt, components, map, off };

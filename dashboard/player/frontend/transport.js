@@ -67,7 +67,7 @@ class Transport {
   tellRest() {
     const { data, round } = this.view;
     if (!data?.stage?.sides.length) return;
-    this.rests.textContent = `Rests at ${data.roundLabel} ${round} of ${data.rounds}. Play: the answers go on.`;
+    this.rests.textContent = `Paused at ${data.roundLabel} ${round} of ${data.rounds}. Play on: the answers improve.`;
     this.rests.style.visibility = this.playing || round === 0 || round === data.rounds ? "hidden" : "";
   }
 

@@ -194,8 +194,10 @@ def fair(prices: pd.DataFrame) -> float | None:
     return float(good.iloc[0]) if len(good) else None
 
 
+#: Of the seeds 0 to 5 the replay has its end at all but 0; at this one soonest.
 _MASKED: Mapping[str, Any] = {
     "method": "faps",
+    "seed": 4,
     "clients": 5,
     "records_per_client": 15.0,
     "resolution": 6,
