@@ -95,10 +95,11 @@ def test_the_script_names_what_is_missing(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(texts, "PAPERS", ("faps",))
     monkeypatch.setattr(texts, "paper", lambda key: one)
     monkeypatch.setenv("FEDPCA_PAPERS", str(tmp_path))
-    (tmp_path / "a.txt").write_text(f"{one.title}\nSSI 207\nTheorem 8\nabout one-third\n")
+    text = f"{one.title}\nSSI 207\nTheorem 8\nabout one-third, or four times\n"
+    (tmp_path / "a.txt").write_text(text)
     assert texts.main() == 1
     printed = capsys.readouterr().out
-    for missing in ("line 2: 207", "line 3: Theorem 8", "line 4: one-third"):
+    for missing in ("line 2: 207", "line 3: Theorem 8", "line 4: one-third", "line 4: four times"):
         assert missing in printed
 
 

@@ -26,7 +26,9 @@ SHARED = Path(__file__).resolve().parents[3] / "shared" / "papers"
 NUMBER = re.compile(r"(?<![\d.])\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]\d+)?")
 #: Numbers in words, where they count something.
 WORD = re.compile(
-    r"\b(?:one-third|sixth|tenth|half|halves|twice|double|third of|orders? of magnitudes?)\b"
+    r"\b(?:one-third|two[- ]thirds|quarter|sixth|tenth|half|halves|twice|double|third of|"
+    r"(?:two|three|four|five|six|seven|eight|nine|ten|hundred) times|\w+-fold|per ?cent|"
+    r"orders? of magnitudes?)\b"
 )
 #: Letters that web pages print for formulas, before the formula comes once more as LaTeX.
 FORMULA = re.compile("[\U0001d400-\U0001d7ff][\\d.,+\U0001d400-\U0001d7ff]*")
