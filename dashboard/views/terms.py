@@ -8,7 +8,7 @@ import streamlit as st
 from fedpca_core.study.parts import names
 
 #: Drawn by hand, to be seen on light paper and on dark.
-_PICTURES = Path(__file__).resolve().parent.parent / "front" / "terms"
+_PICTURES = Path(__file__).resolve().parent.parent / "terms"
 
 
 def row(terms: tuple[str, ...]) -> None:
