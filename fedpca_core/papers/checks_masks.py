@@ -13,7 +13,7 @@ from fedpca_core.linalg.stiefel import orthonormalise, remove_span
 from fedpca_core.papers.checks import frame
 
 #: Rounds that the server sees, and starts of its search at most.
-ROUNDS, STARTS = 12, 10
+ROUNDS, STARTS = 12, 60
 #: Squared misfit that counts as explained.
 EXPLAINED = 1e-20
 
