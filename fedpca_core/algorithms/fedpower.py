@@ -71,6 +71,8 @@ class FedPower(Algorithm):
         take part, unless the run's participation is below 1.
     literal : bool
         Upload the own frame always, as the paper's listing does, even where the server knows it.
+    reference : int
+        The machine that is aligned to. It always uploads, but is averaged only when drawn.
     """
 
     title: ClassVar[str] = "FedPower"
@@ -78,7 +80,6 @@ class FedPower(Algorithm):
     plans_products: ClassVar[bool] = True
     adds_noise: ClassVar[bool] = True
     spent: ClassVar[tuple[str, ...]] = ("made",)
-    indispensable: ClassVar[tuple[int, ...]] = (REFERENCE,)
     components: int = 4
     columns: int | None = None
     products: int = 10
@@ -88,6 +89,12 @@ class FedPower(Algorithm):
     noise: float = 0.0
     draws: int | None = None
     literal: bool = False
+    reference: int = REFERENCE
+
+    @property
+    def indispensable(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The reference: without its frame nothing can be aligned."""
+        return (self.reference,)
 
     @cached_property
     def times(self) -> tuple[int, ...]:
@@ -124,7 +131,7 @@ class FedPower(Algorithm):
         until = next((later for later in self.times if later > time), None)
         if until is not None and (draws := self.drawn(setting)) is not None:
             weights = drawn_weights(draws, setting.weights, streams.generator("sampling", round_))
-        participants = uploading(weights)
+        participants = uploading(weights, self.reference)
         end = self.products if until is None else until
         return Plan(
             round=round_,
@@ -156,7 +163,7 @@ class FedPower(Algorithm):
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         name = "frame" if plan.extra["output"] else "product"
         aligned = self.alignment and (name == "frame" or plan.local_steps > 1)
-        total = aligned_total(inbox, name) if aligned else inbox.total(name)
+        total = aligned_total(inbox, name, self.reference) if aligned else inbox.total(name)
         more = {"time": plan.extra["time"] + plan.local_steps, "weights": plan.extra["all weights"]}
         return Reply({"frame": orthonormalise(total), **more})
 
@@ -169,6 +176,11 @@ class FedPower(Algorithm):
             f"{setting.features - 1} columns.",
         )
         require_noise(self.noise)
+        require(
+            0 <= self.reference < setting.clients,
+            f"There is no machine {self.reference} among {setting.clients} to be the reference; "
+            f"choose one from 0 to {setting.clients - 1}.",
+        )
         require(
             self.draws is None or 1 <= self.draws <= setting.clients,
             f"{self.draws} machines cannot be drawn from {setting.clients}; choose K between 1 "

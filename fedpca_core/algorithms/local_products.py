@@ -12,7 +12,7 @@ from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Inbox, Plan
 from fedpca_core.streams import Streams
 
-#: Machine 1 of the paper: always uploads and is aligned to, but is averaged only when drawn.
+#: Machine 1 of the paper, the reference unless another is chosen.
 REFERENCE = 0
 
 
@@ -68,10 +68,9 @@ def within_budget(frame: Array, made: Array, width: int, products: int) -> Array
     return checked_probe(frame)
 
 
-def align(frames: Array, participants: IntArray) -> Array:
+def align(frames: Array, participants: IntArray, reference: int = REFERENCE) -> Array:
     """Rotations of the uploaded frames onto the reference machine's, (present, r, r)."""
-    reference = int(np.searchsorted(participants, REFERENCE))
-    return procrustes(frames, frames[reference])
+    return procrustes(frames, frames[int(np.searchsorted(participants, reference))])
 
 
 def drawn_weights(draws: int, weights: Array, generator: np.random.Generator) -> Array:
@@ -82,17 +81,17 @@ def drawn_weights(draws: int, weights: Array, generator: np.random.Generator) ->
     return generator.multinomial(draws, weights) / draws
 
 
-def uploading(weights: Array) -> IntArray:
+def uploading(weights: Array, reference: int = REFERENCE) -> IntArray:
     """Machines that count in the average, and the reference."""
     uploads = weights > 0
-    uploads[REFERENCE] = True
+    uploads[reference] = True
     return np.flatnonzero(uploads).astype(np.int64)
 
 
-def aligned_total(inbox: Inbox, name: str) -> Array:
+def aligned_total(inbox: Inbox, name: str, reference: int = REFERENCE) -> Array:
     """Weighted sum of the uploads, each rotated onto the reference machine's.
 
     The rotation comes from the frames that entered the last product, not from its result.
     """
-    rotations = align(inbox.individual("frame"), inbox.participants)
+    rotations = align(inbox.individual("frame"), inbox.participants, reference)
     return np.tensordot(inbox.weights, inbox.individual(name) @ rotations, axes=1)

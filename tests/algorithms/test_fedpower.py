@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,7 @@ from fedpca_core.linalg.stiefel import (
     random_frame,
     uniform_frame,
 )
+from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Setting
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.streams import Streams
@@ -286,3 +289,25 @@ def test_without_noise_and_alignment_it_is_local_power(
     two = fp.simulate(problem, power, rounds=quiet.rounds, seed=4)
     for first, second in zip(one.estimates, two.estimates, strict=True):
         assert projector_distance(first, second) < 1e-8
+
+
+def test_another_machine_as_reference_is_the_run_in_which_it_is_the_first(
+    uneven: fp.problems.Problem,
+) -> None:
+    """Without noise: the start is public, and nothing but the order of the machines differs."""
+    method = FedPower(3, products=12, period=4, decay=False)
+    order = np.array([2, 0, 1, 3])
+    held = uneven.client_data
+    turned = replace(
+        uneven, client_data=ClientData.from_grams(held.dense()[order], held.samples[order])
+    )
+    other = fp.simulate(uneven, replace(method, reference=2), rounds=99, seed=1)
+    first = fp.simulate(turned, method, rounds=99, seed=1)
+    assert np.abs(other.estimates - first.estimates).max() < 1e-10
+    usual = fp.simulate(uneven, method, rounds=99, seed=1)
+    assert np.abs(other.estimates - usual.estimates).max() > 1e-6
+    drawn = fp.simulate(uneven, replace(method, reference=2, draws=1), rounds=99, seed=1)
+    assert all(2 in one.participants for one in drawn.transcript.exchanges)
+    for nobody in (-1, 4):
+        with pytest.raises(InvalidInput, match="reference"):
+            fp.simulate(uneven, replace(method, reference=nobody), rounds=9)

@@ -71,7 +71,7 @@ def one_round_identity(problem: Problem, trace: Trace) -> RoundIdentity:
         frames = np.broadcast_to(entered, products.shape)
         rotations: Array = np.eye(algorithm.width)[None]
         if algorithm.alignment and exchange.local_steps > 1:
-            rotations = align(frames, everyone)
+            rotations = align(frames, everyone, algorithm.reference)
         aligned = frames @ rotations
         weights = np.zeros(setting.clients)
         weights[exchange.participants] = exchange.weights
@@ -103,7 +103,11 @@ def largest_drift(problem: Problem, trace: Trace) -> float:
         for entered, _, _ in _replayed(problem, trace, index):
             if entered.ndim == 2:
                 continue  # the broadcast itself: no drift
-            rotated = entered @ align(entered, everyone) if algorithm.alignment else entered
+            rotated = (
+                entered @ align(entered, everyone, algorithm.reference)
+                if algorithm.alignment
+                else entered
+            )
             apart = np.linalg.norm(rotated - rotated[0], ord=2, axis=(1, 2))
             worst = max(worst, float(apart.max()))
     return worst
