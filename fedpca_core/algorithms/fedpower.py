@@ -17,6 +17,7 @@ import numpy as np
 from fedpca_core.algorithms.local_products import (
     REFERENCE,
     aligned_total,
+    check_machines,
     drawn_weights,
     local_path,
     uploading,
@@ -176,16 +177,7 @@ class FedPower(Algorithm):
             f"{setting.features - 1} columns.",
         )
         require_noise(self.noise)
-        require(
-            0 <= self.reference < setting.clients,
-            f"There is no machine {self.reference} among {setting.clients} to be the reference; "
-            f"choose one from 0 to {setting.clients - 1}.",
-        )
-        require(
-            self.draws is None or 1 <= self.draws <= setting.clients,
-            f"{self.draws} machines cannot be drawn from {setting.clients}; choose K between 1 "
-            f"and {setting.clients}, or leave it out for full participation.",
-        )
+        check_machines(self.draws, self.reference, setting.clients)
         synchronisation_times(self.products, self.period, self.decay)
 
 

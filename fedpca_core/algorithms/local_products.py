@@ -68,6 +68,23 @@ def within_budget(frame: Array, made: Array, width: int, products: int) -> Array
     return checked_probe(frame)
 
 
+def check_machines(draws: int | None, reference: int, clients: int) -> None:
+    """Refuse a reference that is not there, and draws of more machines than there are.
+
+    Raises InvalidInput: either of the two.
+    """
+    require(
+        draws is None or 1 <= draws <= clients,
+        f"{draws} machines cannot be drawn from {clients}; choose K between 1 and {clients}, or "
+        "leave it out for full participation.",
+    )
+    require(
+        0 <= reference < clients,
+        f"There is no machine {reference} among {clients} to be the reference; choose one from 0 "
+        f"to {clients - 1}.",
+    )
+
+
 def align(frames: Array, participants: IntArray, reference: int = REFERENCE) -> Array:
     """Rotations of the uploaded frames onto the reference machine's, (present, r, r)."""
     return procrustes(frames, frames[int(np.searchsorted(participants, reference))])
