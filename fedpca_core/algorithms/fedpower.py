@@ -15,7 +15,6 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.algorithms.local_products import (
-    REFERENCE,
     aligned_total,
     check_machines,
     drawn_weights,
@@ -73,7 +72,7 @@ class FedPower(Algorithm):
     literal : bool
         Upload the own frame always, as the paper's listing does, even where the server knows it.
     reference : int
-        The machine that is aligned to. It always uploads, but is averaged only when drawn.
+        Machine that is aligned to: without it no round ends, but it is averaged only when drawn.
     """
 
     title: ClassVar[str] = "FedPower"
@@ -90,11 +89,10 @@ class FedPower(Algorithm):
     noise: float = 0.0
     draws: int | None = None
     literal: bool = False
-    reference: int = REFERENCE
+    reference: int = 0
 
     @property
     def indispensable(self) -> tuple[int, ...]:  # type: ignore[override]
-        """The reference: without its frame nothing can be aligned."""
         return (self.reference,)
 
     @cached_property

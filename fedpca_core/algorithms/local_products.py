@@ -12,9 +12,6 @@ from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Inbox, Plan
 from fedpca_core.streams import Streams
 
-#: Machine 1 of the paper, the reference unless another is chosen.
-REFERENCE = 0
-
 
 def local_path(
     data: ClientData, start: Array, time: int, plan: Plan, noise: Array, streams: Streams
@@ -85,7 +82,7 @@ def check_machines(draws: int | None, reference: int, clients: int) -> None:
     )
 
 
-def align(frames: Array, participants: IntArray, reference: int = REFERENCE) -> Array:
+def align(frames: Array, participants: IntArray, reference: int = 0) -> Array:
     """Rotations of the uploaded frames onto the reference machine's, (present, r, r)."""
     return procrustes(frames, frames[int(np.searchsorted(participants, reference))])
 
@@ -98,14 +95,14 @@ def drawn_weights(draws: int, weights: Array, generator: np.random.Generator) ->
     return generator.multinomial(draws, weights) / draws
 
 
-def uploading(weights: Array, reference: int = REFERENCE) -> IntArray:
+def uploading(weights: Array, reference: int) -> IntArray:
     """Machines that count in the average, and the reference."""
     uploads = weights > 0
     uploads[reference] = True
     return np.flatnonzero(uploads).astype(np.int64)
 
 
-def aligned_total(inbox: Inbox, name: str, reference: int = REFERENCE) -> Array:
+def aligned_total(inbox: Inbox, name: str, reference: int) -> Array:
     """Weighted sum of the uploads, each rotated onto the reference machine's.
 
     The rotation comes from the frames that entered the last product, not from its result.
