@@ -7,6 +7,7 @@ where it ends, bytes a client sends until then, and what all attacks that fit ma
 ``--attacks`` it is the protocol alone. Below it stands every attack of the registry by itself.
 """
 
+import argparse
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -104,8 +105,10 @@ def alone(key: str, one: Outcome) -> str:
 
 def main(options: Sequence[str] = ()) -> None:
     """Print one table for each federation."""
+    asked = argparse.ArgumentParser(prog="python -m bench protocol")
+    asked.add_argument("--attacks", action="store_true", help="the protocol alone")
+    few = asked.parse_args(options).attacks
     print(f"commit {commit()}")
-    few = "--attacks" in options
     for settings in FEDERATIONS:
         clean = build.records(settings, None)
         size = f"{clean.clients} clients, {clean.features} features"
