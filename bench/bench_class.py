@@ -94,6 +94,7 @@ async def _held(chosen: Namespace, address: str) -> bool:
         )
         if seconds > SECONDS
     ]
+    missed += waits.went_wrong()
     print(f"verdict: {'does not hold: ' + '; '.join(missed) if missed else 'holds'}")
     return not missed
 

@@ -62,6 +62,12 @@ class Waits:
         else:
             waits.append(seconds)
 
+    def went_wrong(self) -> list[str]:
+        """What no verdict forgives, in words; nothing where all pictures came."""
+        if not (self.lost or self.errors):
+            return []
+        return [f"{self.lost} pictures lost, {len(self.errors)} errors"]
+
 
 def main(arguments: Sequence[str] = ()) -> None:
     """Run the load and print what came of it.
@@ -234,9 +240,7 @@ def _report(chosen: argparse.Namespace, waits: Waits) -> bool:
 
 def _missed(chosen: argparse.Namespace, waits: Waits) -> list[str]:
     """What was promised and did not come."""
-    missed = []
-    if waits.lost or waits.errors:
-        missed.append(f"{waits.lost} pictures lost, {len(waits.errors)} errors")
+    missed = waits.went_wrong()
     if chosen.churn:
         before, last = late_quarters([entry[1] for entry in waits.memory])
         if (grown := last / before - 1) > FLAT:

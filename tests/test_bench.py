@@ -74,6 +74,14 @@ def visited(page, monkeypatch, seconds=1.0, interval=0.05) -> tuple[Waits, list[
     return waits, turned
 
 
+def test_no_verdict_forgives_a_lost_picture_or_an_error():
+    assert Waits().went_wrong() == []
+    assert Waits(errors=["closed"]).went_wrong() == ["0 pictures lost, 1 errors"]
+    waits = Waits(repaint=[0.1])
+    waits.note(waits.repaint, None)
+    assert waits.went_wrong() == ["1 pictures lost, 0 errors"]
+
+
 def test_a_visitor_waits_for_a_dial_that_comes_after_the_picture(monkeypatch):
     async def page(socket, turns):
         await socket.send(told(f"{turns}"))

@@ -204,6 +204,16 @@ def test_noise_that_is_too_much_here_is_borne_by_more_records_and_back(open_page
     expect(page.locator(".fp-client")).to_have_count(8)
 
 
+def test_the_other_side_may_be_switched_off_while_the_duel_opens(open_page):
+    page = open_page("/", moves=True, wait=False)
+    page.wait_for_selector(".fp-replay.fp-duel .fp-image canvas")
+    page.get_by_role("combobox", name=re.compile("Against")).first.click()
+    page.get_by_role("option", name="Off").first.click()
+    expect(page.locator(".fp-replay.fp-duel")).to_have_count(0, timeout=10_000)
+    # What lands there lands on no stamp: an exception in the page fails the test as it ends.
+    page.wait_for_timeout(8000)
+
+
 def test_who_touches_the_bar_takes_over(open_page):
     page = open_page("/", moves=True)
     page.locator("[data-testid=replay-forward]").click()

@@ -85,9 +85,14 @@ class ImageView {
   // What is said of the whole picture waits for its last record.
   landed(caption) {
     this.caption.textContent = caption;
+    this.still();
+    this.view.stage?.stamps();
+  }
+
+  // Nothing lands any more: all has, or another picture took this one's place.
+  still() {
     clearInterval(this.landing);
     this.landing = undefined;
-    this.view.stage?.stamps();
   }
 
   draw() {
@@ -97,11 +102,10 @@ class ImageView {
     const { packed, gradient } = view.theme.ramps[image.palette];
     const size = image.rows * image.columns;
     const first = at * size;
-    const lands = view.transport.opening && at === this.frame + 1;
+    const lands = view.transport.opening && view.data.stage?.sides.length > 0 && at === this.frame + 1;
     this.frame = at;
     for (let i = 0; i < size; i += 1) words[i] = packed[image.frames[first + i]];
-    clearInterval(this.landing);
-    this.landing = undefined;
+    this.still();
     if (lands) this.land(view.data.stage.tile, caption);
     else this.context.putImageData(this.pixels, 0, 0);
     if (this.bar) this.bar.style.background = gradient;

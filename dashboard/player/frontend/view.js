@@ -124,6 +124,7 @@ class View {
   }
 
   updateImages() {
+    for (const former of this.pictures) former.still();
     this.pictures = [];
     const rows = this.data.images.map((row) => {
       const pictures = row.map((image) => new ImageView(image, this));
@@ -210,6 +211,7 @@ class View {
     this.transport.stop();
     this.lecture.destroy();
     this.stage?.destroy();
+    for (const picture of this.pictures) picture.still();
     for (const panel of this.panels.values()) panel.destroy();
     this.node.remove();
     aimSkip();
