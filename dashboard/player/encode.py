@@ -261,7 +261,7 @@ def _side(side: Side, blocks: _Blocks) -> dict[str, Any]:
         for name in (
             "title",
             "kind",
-            "size",
+            "stands_for",
             "help",
             "learns",
             "protection",

@@ -40,9 +40,9 @@ class Side:
     #: title, colour: Its name, and its key in the palette.
     title: str
     colour: str
-    #: kind, size: What its message is, and how large ("masked message", "64 × 10 numbers").
+    #: kind, stands_for: What its message is and how large; the method's name in full.
     kind: str
-    size: str
+    stands_for: str
     #: What shows when the pointer rests on that.
     help: str
     #: What its answer is of, in plain words.

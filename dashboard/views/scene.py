@@ -102,8 +102,8 @@ def opening(
     off = min((one.sines[-1] for one in sides), default=0.0)
     if scene is None or scene.facts.guarantee is None or degrees(off) <= FAIR:
         words.markdown(
-            f"{settings.clients} clients, say hospitals, do PCA together. Only matrices leave. "
-            f"A curious server attacks {who(settings, scene.facts if scene else None)}."
+            f"{settings.clients} clients (hospitals) do PCA together. Only matrices leave. "
+            f"A server attacks {who(settings, scene.facts if scene else None)}."
         )
         return
     cost = (
@@ -265,15 +265,14 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
     protection, name, meaning = _protection(scene, settings)
     shape = " × ".join(map(str, scene.message_shape))
     method = METHODS[settings.method]
-    spelt = f"{method.title}: {method.stands_for}. " if method.stands_for else ""
     plain = "covariance × basis" if method.algorithm.uploads.name == "PRODUCTS" else "plain matrix"
     sent = {"": f"sends: {plain}", "mask": "sends: masked matrix"}.get(protection, f"({name})")
     return Side(
         title=method.title,
         colour=settings.method,
-        kind=f"{method.title} {sent}",
-        size=shape,
-        help=spelt + meaning,
+        kind=f"{method.title} {sent}, {shape}",
+        stands_for=method.stands_for,
+        help=f"{method.stands_for}. {meaning}" if method.stands_for else meaning,
         learns="All learn",
         protection=protection,
         message=_frames(scene.message, len(scene.message[0])),
@@ -441,7 +440,7 @@ def _held(scene: Scene, settings: SceneSettings) -> list[Images]:
         Images(
             "What the server holds"
             if scene.other is None
-            else f"Server rebuilds, from {METHODS[own.method].title}",
+            else f"Server rebuilds ({METHODS[own.method].title})",
             _frames(one.pictures, None if scene.other is None else WIDE),
             palette="grey",
             size=360 if scene.other is None else 640,

@@ -70,6 +70,8 @@ class ImageView {
   // One record after another, once the messages have arrived.
   land([rows, columns], caption) {
     this.tiles = 0;
+    const { view } = this;
+    this.caption.textContent = `Opening message ${view.round}: records come one by one.`;
     const wide = Math.ceil(this.image.columns / columns);
     let tile = -TRAVEL / LANDS;
     this.landing = setInterval(() => {

@@ -14,7 +14,7 @@ function clientCards(stage, theme) {
     for (let i = 0; i < size; i += 1) words[i] = packed[stage.thumbnails[at * size + i]];
     context.putImageData(pixels, 0, 0);
     const card = element("div", { class: "fp-client", title: `${name}: private records (simulation only)` },
-      canvas, element("span", { text: name }));
+      canvas, element("span", { text: name }), element("small", { text: at }));
     card.classList.toggle("fp-attacked", at === stage.attacked);
     return card;
   });

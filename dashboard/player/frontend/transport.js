@@ -67,7 +67,7 @@ class Transport {
   tellRest() {
     const { data, round } = this.view;
     if (!data?.stage?.sides.length) return;
-    this.rests.textContent = `Paused at ${data.roundLabel} ${round} of ${data.rounds}. Play on: the answers improve.`;
+    this.rests.textContent = "Paused: press play.";
     this.rests.style.visibility = this.playing || round === 0 || round === data.rounds ? "hidden" : "";
   }
 
