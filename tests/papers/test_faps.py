@@ -21,9 +21,9 @@ def compare(configuration):
     return outcome(Convergence().run(configuration))
 
 
-def rounds(name, value=None, accuracy=1e-7):
+def rounds(name, value=None, accuracy=1e-7, **changes):
     """Rounds each method of a live preset needs, by its key; NaN if it does not get there."""
-    comparison = compare(preset(name).configuration(value))
+    comparison = compare(replace(preset(name).configuration(value), **changes))
     assert not comparison.refusals
     summary = comparison.summary("relative_error", accuracy).set_index("method")
     return {key: summary["round"].get(title, np.nan) for key, title in COMPARED.items()}
@@ -88,10 +88,12 @@ def test_flatter_spectra_are_slower():
         assert flat[method] > 1.5 * steep[method]
 
 
-def test_local_power_nearly_catches_up_on_images():
-    needed = rounds("images")
-    assert needed["local_power"] <= 1.3 * needed["faps"]
-    assert needed["ssi"] <= 60
+def test_local_power_comes_near_on_images():
+    found = [rounds("images", seed=seed) for seed in range(6)]
+    ratios = [needed["local_power"] / needed["faps"] for needed in found]
+    assert min(ratios) == pytest.approx(1.0, abs=0.05)  # the two ends that the preset's point says
+    assert max(ratios) == pytest.approx(2.0, abs=0.05)
+    assert all(needed["ssi"] <= 60 for needed in found)
 
 
 def test_faps_loses_with_two_samples_per_feature():
