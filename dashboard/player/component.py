@@ -62,7 +62,7 @@ def prepared(
     data = encode(key=key, panels=panels, images=images, **view)
 
     def show(on_attack: Callable[[], None] | None = None) -> None:
-        figures.keep(key, lambda caption: printed(key, panels, images, caption))
+        figures.keep(key, partial(printed, key, panels, images))
         mount = _mount if on_attack is None else partial(_mount, on_chosen_change=on_attack)
         mount(key=key, data=data, height="content")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure, SubFigure
 
-FORMATS = ("svg", "png", "pdf")
+FORMATS = ("csv", "svg", "png", "pdf")
 DOTS_PER_INCH = 200
 _WIDTH = 7.2
 #: Matplotlib's fonts and formulas are shared by all of a process.
@@ -47,8 +47,10 @@ def printed(
     panels: Sequence[Panel | Heat],
     images: Sequence[Sequence[Images]],
     caption: str,
+    kinds: Sequence[str] = FORMATS,
+    only: int | None = None,
 ) -> dict[str, bytes]:
-    """All figures of a view as files, as they stand in its last round.
+    """The figures of a view as files, as they stand in its last round.
 
     Parameters
     ----------
@@ -56,23 +58,29 @@ def printed(
         Of the view; names the rows of pictures.
     caption : str
         Goes below every figure: where it is from and with which settings.
+    kinds : sequence of str
+        Of the files: what `FORMATS` lists.
+    only : int, optional
+        The one figure that is asked for, by its place: each takes its time.
 
     Returns
     -------
     dict of str to bytes
-        ``NAME.svg``, ``NAME.png``, ``NAME.pdf`` and ``NAME.csv`` of each figure.
+        ``NAME.csv``, ``NAME.svg``, ``NAME.png`` and ``NAME.pdf`` of each figure.
     """
+    some: list[tuple[str, Panel | Heat | Sequence[Images]]] = [(one.key, one) for one in panels]
+    some += [(f"{key}-pictures-{at + 1}", row) for at, row in enumerate(images) if row]
     files: dict[str, bytes] = {}
     with _ONE_AT_A_TIME:
-        for panel in panels:
-            figure = _sheet(caption, 4.4 if isinstance(panel, Panel) else 5.0, _drawer(panel))
-            table = heat_numbers(panel) if isinstance(panel, Heat) else numbers(panel)
-            files |= _files(panel.key, figure, table)
-        for at, row in enumerate(images):
-            if row:
-                name = f"{key}-pictures-{at + 1}"
-                figure = _sheet(caption, 1.4 + _WIDTH / max(len(row), 2), _gallery(row))
-                files |= _files(name, figure, pd.concat(map(image_numbers, row)))
+        for name, one in some if only is None else [some[only]]:
+            if isinstance(one, Panel):
+                height, draw, table = 4.4, _drawer(one), numbers(one)
+            elif isinstance(one, Heat):
+                height, draw, table = 5.0, _drawer(one), heat_numbers(one)
+            else:
+                height, draw = 1.4 + _WIDTH / max(len(one), 2), _gallery(one)
+                table = pd.concat(map(image_numbers, one))
+            files |= _files(name, _sheet(caption, height, draw), table, kinds)
     return files
 
 
@@ -149,13 +157,18 @@ def _sheet(caption: str, height: float, draw: Any) -> Figure:
     return figure
 
 
-def _files(name: str, figure: Figure, table: pd.DataFrame) -> dict[str, bytes]:
+def _files(
+    name: str, figure: Figure, table: pd.DataFrame, kinds: Sequence[str]
+) -> dict[str, bytes]:
     from matplotlib import rc_context
 
-    files = {f"{name}.csv": table.to_csv(index=False).encode()}
+    files: dict[str, bytes] = {}
     # Text stays text, and equal settings make equal files.
     with rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": name}):
-        for kind in FORMATS:
+        for kind in kinds:
+            if kind == "csv":
+                files[f"{name}.csv"] = table.to_csv(index=False).encode()
+                continue
             out = io.BytesIO()
             dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
             figure.savefig(out, format=kind, dpi=DOTS_PER_INCH, metadata=dated)

@@ -9,8 +9,8 @@ from typing import cast
 
 import streamlit as st
 
-#: Prints a view: the caption in, files out, by name.
-Printer = Callable[[str], Mapping[str, bytes]]
+#: Prints a view: the caption in, and which kinds and figures; files out, by name.
+Printer = Callable[..., Mapping[str, bytes]]
 
 _STATE = "_figures"
 
@@ -28,3 +28,8 @@ def keep(key: str, printer: Printer) -> None:
 def kept() -> Mapping[str, Printer]:
     """Printers by key; filled further while the page is drawn."""
     return cast(Mapping[str, Printer], st.session_state.setdefault(_STATE, {}))
+
+
+def picture(printer: Printer, caption: str, at: int) -> bytes:
+    """One figure of a view as PNG, by its place."""
+    return next(iter(printer(caption, kinds=("png",), only=at).values()))

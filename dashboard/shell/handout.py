@@ -97,9 +97,8 @@ def sheet(
             for title, table in list(study.tables(result, settings).items())[:2]:
                 made.tables[f"{study.title}: {title.replace('_', ' ')}"] = _texts(table)
     picture = None if panel is None else drawn_png(panel)
-    if picture is None:
-        files = next(iter(printers.values()))(below) if printers else {}
-        picture = next((one for name, one in files.items() if name.endswith(".png")), None)
+    if picture is None and printers:
+        picture = figures.picture(next(iter(printers.values())), "", 0)
     return Sheet(**{**vars(made), "picture": picture})
 
 

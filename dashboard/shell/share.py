@@ -98,9 +98,7 @@ def hand_out(
         return lambda: form(handout.sheet(settings, results, printers, link=address_, data=data))
 
     def picture() -> bytes:
-        below = bundle.caption(settings, data)
-        files = [one for printer in list(printers.values()) for one in printer(below).items()]
-        return [content for name, content in files if name.endswith(".png")][-1]
+        return figures.picture(list(printers.values())[-1], bundle.caption(settings, data), -1)
 
     sheet = "Question, answer, figure, settings and what it rests on, on one sheet."
     kinds: Mapping[str, tuple[str, Callable[[], Any], str, str]] = {

@@ -6,6 +6,7 @@ import io
 import json
 import shlex
 import zipfile
+from functools import partial
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,7 +15,6 @@ import pytest
 from matplotlib.image import imread
 
 from dashboard.player import Baseline, Curve, Heat, Images, Panel, to_uint8
-from dashboard.player import printed as printing
 from dashboard.player.printed import printed
 from dashboard.shell import bundle
 from fedpca_core.papers.cited import cited, reference
@@ -38,7 +38,7 @@ def archive():
     study = Convergence()
     result = outcome(study.run(QUICK))
     panel = convergence.panel(result, QUICK)
-    printers = {"converge_view": lambda below: printed("converge_view", [panel], [], below)}
+    printers = {"converge_view": partial(printed, "converge_view", [panel], [])}
     content = bundle.archive(QUICK, {study: result}, printers, link="https://here/converge?seed=7")
     with zipfile.ZipFile(io.BytesIO(content)) as files:
         return {name: files.read(name) for name in files.namelist()}
@@ -106,9 +106,9 @@ PANELS = [
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.key)
-def test_every_kind_of_panel_can_be_printed(panel, monkeypatch):
-    monkeypatch.setattr(printing, "FORMATS", ("svg",))  # all three are those of the archive above
-    files = printed("view", [panel], [], "Below.")
+def test_every_kind_of_panel_can_be_printed(panel):
+    # All formats are those of the archive above.
+    files = printed("view", [panel], [], "Below.", kinds=("csv", "svg"))
     assert list(files) == [f"{panel.key}.{kind}" for kind in ("csv", "svg")]
     assert len(pd.read_csv(io.BytesIO(files[f"{panel.key}.csv"]))) >= 2
 

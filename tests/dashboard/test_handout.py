@@ -56,9 +56,15 @@ def test_a_text_with_signs_of_formulas_is_printed_as_it_is(made):
 def test_a_page_that_draws_by_itself_gives_its_first_figure_and_tables():
     alone = ASKED.alone("centralized", epsilon=math.inf)
     front = outcome(Frontier().run(alone))
-    printed = {"x": lambda caption: {"a.svg": b"<svg/>", "a.png": b"\x89PNG"}}
-    made = handout.sheet(alone, {Frontier(): front}, printed)
+    asked = []
+
+    def printed(caption, **which):
+        asked.append((caption, which))
+        return {"a.png": b"\x89PNG"}
+
+    made = handout.sheet(alone, {Frontier(): front}, {"x": printed})
     assert made.picture == b"\x89PNG" and made.tables
+    assert asked == [("", {"kinds": ("png",), "only": 0})], "drawing all takes seconds"
 
 
 def test_every_study_is_told_but_those_that_a_page_draws_by_itself():
