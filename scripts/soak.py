@@ -65,8 +65,7 @@ async def wanderer(address: str, end: float, errors: list[str]) -> int:
     loop, visits = asyncio.get_running_loop(), 0
     while loop.time() < end:
         command = [sys.executable, "-m", "scripts.wander", "--address", f"http://{address}"]
-        # A long study gives way to all who turn dials: beside thirty of them it takes its time.
-        command += ["--visits", "1", "--first", str(visits), "--patience", "900"]
+        command += ["--visits", "1", "--first", str(visits)]
         visit = await asyncio.create_subprocess_exec(
             *command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )

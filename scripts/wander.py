@@ -60,7 +60,6 @@ class Visit:
     browser: Browser
     server: str
     seed: int
-    patience: float
     done: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
@@ -108,11 +107,11 @@ class Visit:
     def _judge(self, page: Page) -> None:
         try:
             settled(page, 120)
-            drawn(page, self.patience)
+            drawn(page, 300)
             self.wrong += page.locator("[data-testid=stException]").all_inner_texts()
             fresh = self._tab(page.viewport_size["width"] if page.viewport_size else 1440)
             fresh.goto(page.url)
-            drawn(fresh, self.patience)
+            drawn(fresh, 300)
             mine, theirs = page.evaluate(_DIALS), fresh.evaluate(_DIALS)
             fresh.context.close()
             self.wrong += [
@@ -130,7 +129,6 @@ def main() -> int:
     options.add_argument("paths", nargs="*", help="pages to begin on, all without")
     options.add_argument("--visits", type=int, default=20)
     options.add_argument("--first", type=int, default=0, help="seed of the first visit")
-    options.add_argument("--patience", type=float, default=300, help="seconds for a page to rest")
     options.add_argument("--address", help="of a server that runs already")
     chosen: Any = options.parse_args()
     paths = chosen.paths or [link.path for link in pages()]
@@ -140,7 +138,7 @@ def main() -> int:
     )
     with chromium() as browser, running as server:
         for seed in range(chosen.first, chosen.first + chosen.visits):
-            visit = Visit(browser, str(server), seed, chosen.patience)
+            visit = Visit(browser, str(server), seed)
             visit.run(paths)
             visit.wrong += [] if chosen.address else filter(None, [server.exceptions()])
             failed += bool(visit.wrong)

@@ -263,7 +263,6 @@ def _side(side: Side, blocks: _Blocks) -> dict[str, Any]:
             "kind",
             "stands_for",
             "help",
-            "learns",
             "protection",
             "stamp",
             "note",

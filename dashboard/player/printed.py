@@ -166,12 +166,12 @@ def _files(
     # Text stays text, and equal settings make equal files.
     with rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": name}):
         for kind in kinds:
-            if kind == "csv":
-                files[f"{name}.csv"] = table.to_csv(index=False).encode()
-                continue
             out = io.BytesIO()
-            dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-            figure.savefig(out, format=kind, dpi=DOTS_PER_INCH, metadata=dated)
+            if kind == "csv":
+                table.to_csv(out, index=False)
+            else:
+                dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+                figure.savefig(out, format=kind, dpi=DOTS_PER_INCH, metadata=dated)
             files[f"{name}.{kind}"] = out.getvalue()
     return files
 

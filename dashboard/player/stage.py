@@ -45,8 +45,6 @@ class Side:
     stands_for: str
     #: What shows when the pointer rests on that.
     help: str
-    #: What its answer is of, in plain words.
-    learns: str
     #: As of the stage.
     protection: str
     #: message, components: (rounds + 1, rows, columns): the message of the attacked client, and

@@ -273,7 +273,6 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
         kind=f"{method.title} {sent}, {shape}",
         stands_for=method.stands_for,
         help=f"{method.stands_for}. {meaning}" if method.stands_for else meaning,
-        learns="All learn",
         protection=protection,
         message=_frames(scene.message, len(scene.message[0])),
         components=_frames(scene.answer.components, 2),

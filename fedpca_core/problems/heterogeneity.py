@@ -76,8 +76,9 @@ class ExchangeOrder:
         )
         return cls(marks, generator.permutation(len(marks)), np.zeros(len(marks), dtype=np.int64))
 
-    def dealing(self, home: IntArray, shares: IntArray) -> ExchangeOrder:
-        """The way with the same marks that deals given shares where the parameter is 0.
+    @staticmethod
+    def circles(home: IntArray, shares: IntArray) -> tuple[IntArray, IntArray]:
+        """`ring` and `circle` of a way that deals given shares where the parameter is 0.
 
         Parameters
         ----------
@@ -95,7 +96,7 @@ class ExchangeOrder:
                 free[at], ring[filled], circle[filled] = False, at, first
                 filled, at = filled + 1, giver[at]
             ring[begin:filled] = ring[begin:filled][::-1]
-        return ExchangeOrder(self.marks, ring, circle)
+        return ring, circle
 
     def shuffled(
         self, sizes: tuple[int, ...], beyond: float, generator: np.random.Generator
@@ -197,7 +198,8 @@ class _Search:
     def best(self) -> ExchangeOrder:
         drawn = [ExchangeOrder.drawn(self.sizes, self.seed, attempt) for attempt in range(_RINGS)]
         if self.shares is not None:
-            drawn = [way.dealing(self.home, self.shares) for way in drawn]
+            ring, circle = ExchangeOrder.circles(self.home, self.shares)
+            drawn = [replace(way, ring=ring, circle=circle) for way in drawn]
         first = drawn[0]
         if drop((self.eta(first, value) for value in _POSITIONS), _STEADY) <= _STEADY:
             return first

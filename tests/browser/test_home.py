@@ -78,8 +78,7 @@ def test_the_duel_opens_slowly_and_stops_when_the_server_has_every_record(open_p
         expect(words).to_contain_text(f"{method} sends: {sent}")
         expect(words).to_contain_text(METHODS[method.lower()].stands_for)
     # Whose the dots are, and what is solid and what is dotted behind the dials.
-    for whose in page.locator(".fp-whose").all():
-        expect(whose).to_have_text("Client 3others")
+    expect(page.locator(".fp-whose")).to_have_text(["Client 3others"] * 2)
     expect(page.locator(".fp-learnt-0")).to_contain_text("All learn")
     # Where it rests is not where it ends, and is not taken for it.
     expect(page.locator(".fp-off-by").first).to_have_text("71° from true PCA so far")

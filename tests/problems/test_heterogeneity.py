@@ -194,7 +194,7 @@ def test_a_way_that_deals_given_shares_keeps_all_other_laws():
     """At 0 the shares, at 1 home; between them every record once, and small moves stay small."""
     home, shares = (np.random.default_rng(seed).permutation(200) for seed in (5, 6))
     sizes = (50,) * 4
-    way = ExchangeOrder.drawn(sizes, 3).dealing(home, shares)
+    way = ExchangeOrder(ExchangeOrder.drawn(sizes, 3).marks, *ExchangeOrder.circles(home, shares))
     held = [np.concatenate(exchange(home, sizes, t, way)) for t in TICKS]
     np.testing.assert_array_equal(held[0], shares)
     np.testing.assert_array_equal(held[-1], home)

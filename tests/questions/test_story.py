@@ -75,6 +75,16 @@ def test_the_mask_holds_until_it_is_replayed():
     np.testing.assert_array_equal(same, replayed["sin_theta"].to_numpy())
 
 
+def test_the_replay_ends_as_often_as_its_step_says():
+    held = {}
+    for seed in range(6):
+        settings = replace(CHAPTERS["4"].settings, seed=seed)
+        rounds = STUDY.tables(outcome(STUDY.run(settings)), settings)["rounds"]
+        held[seed] = int(rounds["records_held"].iloc[-1])
+    assert "for five of the seeds 0 to 5" in CHAPTERS["4"].told
+    assert sorted(held.values()) == [0, 15, 15, 15, 15, 15], held
+
+
 def test_sums_hide_the_client_and_not_who_joins():
     sums, joined = tables("5")["rounds"], tables("6")["rounds"]
     assert (sums["records_held"] == 0).all()

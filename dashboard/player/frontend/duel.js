@@ -44,7 +44,7 @@ class DuelView {
       title: `Records of all clients along the first two directions learnt by ${side.title}, coloured by client; squares: ${this.stage.names[this.stage.attacked]}` });
     const off = element("b", { class: "fp-off-by" });
     const learnt = element("section", { class: `fp-learnt fp-learnt-${at}` },
-      element("div", { class: "fp-title" }, `${side.learns} `, simulationTag(), off),
+      element("div", { class: "fp-title" }, "All learn ", simulationTag(), off),
       element("div", { class: "fp-answers" }, element("div", { class: "fp-map-box" }, map, this.whose()), components.canvas));
     learnt.style.setProperty("--fp-side", side.colour[theme.scheme]);
     sent.style.setProperty("--fp-side", side.colour[theme.scheme]);

@@ -254,8 +254,8 @@ STORY: tuple[Chapter, ...] = (
         "And if the server replays?",
         "How a client takes its step is public, only its data are not. So the server makes up a "
         "covariance, takes the step with it, compares the result with the message it received, and "
-        "improves the covariance until both agree. Over the seeds 0 to 5 that ended in five "
-        "of six.",
+        "improves the covariance until both agree. As this step opens, that ended so for five "
+        "of the seeds 0 to 5.",
         "After which message does it know the {things} of {who} now?",
         {**_MASKED, "unmask": True},
         _replayed,

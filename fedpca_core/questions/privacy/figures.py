@@ -495,7 +495,7 @@ def error_budget(result: ErrorParts, settings: PrivacySettings) -> Parts:
     told = {
         "first": short(result.squared[0], 2),
         "last": short(result.squared[-1], 2),
-        "lowest": f" (largest here: {short(-result.lowest, 2)})" * (result.lowest < -5e-4),
+        "lowest": f" (largest here: {short(-result.lowest, 2)})" if result.lowest < -5e-4 else "",
     }
     yield Caption(words("privacy-error", repetitions=result.repetitions, **told))
     if result.identity is not None and not lines:
@@ -541,7 +541,7 @@ def _terms(terms: TheoryTerms, settings: PrivacySettings) -> Parts:
     yield Section(
         "What theory says",
         f"FedPower's Theorem {theorem}: orders of magnitude with hidden constants, not bounds; "
-        "simulation only." + (" " + words("privacy-vacuous")) * terms.vacuous,
+        "simulation only." + (" " + words("privacy-vacuous") if terms.vacuous else ""),
     )
     yield Cards.of(
         "privacy-theory",

@@ -67,7 +67,7 @@ def _words(
 
 def _verdict(method: str, one: MethodRecords, result: RecordsTaken) -> str:
     matrix, records = one.findings[-1]
-    common = (" " + words("records-differences")) * one.differences
+    common = " " + words("records-differences") if one.differences else ""
     return (
         f"**{METHODS[method].title}**, the matrix: {matrix.words}. The records: {records.words}. "
         f"{_obstacle(one, result)}{common}{_price(one, result)}"
