@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import tomllib
+from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -69,6 +70,23 @@ class Parameter:
             self.check(value)
         narrower.check(narrower.default)
         return narrower
+
+    def among(self, values: Mapping[str, Any] | Sequence[Any]) -> Parameter:
+        """The same parameter with the values that `values.toml` gives it.
+
+        Names on screen by key are choices; numbers by name, or alone, are those of a scale; keys
+        alone are some of the choices that it has.
+        """
+        more: dict[str, Any]
+        if not isinstance(values, Mapping):
+            named = {key: self.choices[key] for key in values} if self.choices else None
+            more = {"grid": tuple(values)} if named is None else {"choices": named}
+        elif isinstance(next(iter(values.values())), str):
+            more = {"choices": values}
+        else:
+            names = {number: name for name, number in values.items() if name != INFINITY}
+            more = {"grid": tuple(values.values()), "names": names}
+        return self.narrowed(**more) if any(self._ends()) else replace(self, **more)
 
     def _ends(self) -> Iterable[Any]:
         if self.choices:
@@ -308,56 +326,66 @@ def declared(described: Parameter, default: Value | None = None, **narrower: Any
     return field(default=described.default, metadata={"parameter": described})
 
 
-def _declared(default: Value, label: str, key: str, **more: Any) -> Any:
+def _declared(default: Value, label: str, key: str = "", **more: Any) -> Any:
     return declared(Parameter(default, key, label, **more))
 
 
 def choice(
-    default: Value, label: str, choices: Mapping[str, str], *, key: str = "", **more: Any
+    default: Value, label: str, choices: Mapping[str, str] | None = None, **more: Any
 ) -> Any:
-    """Field that takes one of some keys, or, where the default is a tuple, any number of them."""
-    return _declared(default, label, key, choices=choices, **more)
+    """Field that takes one of some keys, or, where the default is a tuple, any number of them.
+
+    Those that are not given here stand in `values.toml`.
+    """
+    return _declared(default, label, choices={} if choices is None else choices, **more)
 
 
-def scale(
-    default: float, label: str, grid: tuple[float, ...], *, key: str = "", **more: Any
-) -> Any:
-    """Field that takes a number of an uneven scale."""
-    return _declared(default, label, key, grid=grid, **more)
+def scale(default: float, label: str, grid: tuple[float, ...] = (), **more: Any) -> Any:
+    """Field that takes a number of an uneven scale, given here or in `values.toml`."""
+    return _declared(default, label, grid=grid, **more)
 
 
 def number(
-    default: float,
-    label: str,
-    low: float,
-    high: float,
-    step: float = 1,
-    *,
-    key: str = "",
-    **more: Any,
+    default: float, label: str, low: float, high: float, step: float = 1, **more: Any
 ) -> Any:
     """Field that takes a number of a range; whole ones where the default is whole."""
-    return _declared(default, label, key, low=low, high=high, step=step, **more)
+    return _declared(default, label, low=low, high=high, step=step, **more)
 
 
-def switch(default: bool, label: str, *, key: str = "", **more: Any) -> Any:
+def switch(default: bool, label: str, **more: Any) -> Any:
     """Field that is on or off."""
-    return _declared(default, label, key, **more)
+    return _declared(default, label, **more)
 
 
-def text(default: Value, label: str, *, key: str = "", **more: Any) -> Any:
+def text(default: Value, label: str, **more: Any) -> Any:
     """Field that takes any text, or, where the default is a tuple, any number of texts."""
-    return _declared(default, label, key, **more)
+    return _declared(default, label, **more)
 
 
 @cache
 def help_texts() -> Mapping[str, Mapping[str, str]]:
     """What parameters mean, by the kind of their settings and their field: `help.toml`."""
-    content = tomllib.loads(files("fedpca_core").joinpath("help.toml").read_text(encoding="utf-8"))
     return {
         kind: {name: " ".join(sentence.split()) for name, sentence in part.items()}
-        for kind, part in content.items()
+        for kind, part in said_in("help").items()
     }
+
+
+@cache
+def values() -> Mapping[str, Mapping[str, Any]]:
+    """What parameters may be, likewise: `values.toml`, in which a word names one that is alike."""
+    return {
+        kind: {
+            name: part.get(one, one) if isinstance(one, str) else one for name, one in part.items()
+        }
+        for kind, part in said_in("values").items()
+    }
+
+
+@cache
+def said_in(file: str) -> Mapping[str, dict[str, Any]]:
+    """What a file of words or values of the program says, by name or kind: `help`, `panels`, ..."""
+    return tomllib.loads(files("fedpca_core").joinpath(f"{file}.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -385,8 +413,9 @@ class Settings:
     """Base of all configurations: frozen, versioned, JSON, seed included.
 
     Subclasses set `kind` and declare their fields with `choice`, `scale`, `number`, `switch` and
-    `text`; what a field means to a visitor is said in `help.toml`. One object is the permalink,
-    the cache key, the file the command line runs, and the download.
+    `text`; what a field means to a visitor is said in `help.toml`, and what it may be mostly in
+    `values.toml`. One object is the permalink, the cache key, the file the command line runs, and
+    the download.
     """
 
     kind: ClassVar[str] = ""
@@ -406,15 +435,21 @@ class Settings:
         """Field names and their parameters, in order.
 
         A link names a field by its name without underscores unless its declaration says otherwise.
-        Words of help are those of the nearest ancestor that has any, or came with the parameter.
+        Words of help, and values, are those of the nearest ancestor that has any, or came with the
+        parameter.
         """
-        parts = [help_texts().get(getattr(one, "kind", ""), {}) for one in cls.__mro__]
+        kinds = [getattr(one, "kind", "") for one in cls.__mro__]
+        words, may_be = (
+            ChainMap(*(dict(file.get(kind, {})) for kind in kinds))
+            for file in (help_texts(), values())
+        )
         found: dict[str, Parameter] = {}
         for entry in fields(cls):
             name, described = entry.name, cast(Parameter, entry.metadata["parameter"])
-            said = next((part[name] for part in parts if name in part), described.help)
+            if name in may_be:
+                described = described.among(may_be[name])
             key = described.key or name.replace("_", "")
-            found[name] = replace(described, key=key, help=said)
+            found[name] = replace(described, key=key, help=words.get(name, described.help))
         return MappingProxyType(found)
 
     # ------------------------------------------------------------------ out

@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 
 import fedpca_core
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.settings import Settings, help_texts
+from fedpca_core.settings import Settings, help_texts, values
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE = sorted((ROOT / "fedpca_core").rglob("*.py"))
@@ -465,6 +465,11 @@ def test_every_parameter_has_a_text_of_help_and_every_text_a_parameter():
                 used.add((settings.kind, name))
     unused = {(kind, name) for kind, part in said.items() for name in part} - used
     assert unused == set()
+
+
+def test_values_of_a_file_are_those_of_a_parameter():
+    declared = {(one.kind, name) for one in settings_classes() for name in one.parameters()}
+    assert {(kind, name) for kind, part in values().items() for name in part} <= declared
 
 
 def bound_keys(source: Path) -> list[str]:

@@ -7,11 +7,8 @@ wrong length at the line that made it, in a sentence.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,6 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from fedpca_core.errors import require
+from fedpca_core.settings import said_in
 
 Kind = Literal["lines", "area", "bars", "scatter"]
 ImagePalette = Literal["diverging", "sequential", "grey"]
@@ -173,12 +171,6 @@ class Mark:
     value: float
 
 
-@cache
-def _described() -> dict[str, dict[str, Any]]:
-    """Titles, axes and looks of panels by key."""
-    return tomllib.loads(files("fedpca_core").joinpath("panels.toml").read_text(encoding="utf-8"))
-
-
 @dataclass(frozen=True, eq=False)
 class Panel:
     """One chart."""
@@ -229,7 +221,7 @@ class Panel:
 
         Its key is the name, unless another page has a panel of that key.
         """
-        return cls(curves=tuple(curves), **{"key": name} | _described()[name] | more)
+        return cls(curves=tuple(curves), **{"key": name} | said_in("panels")[name] | more)
 
     def __post_init__(self) -> None:
         names = [curve.name for curve in self.curves]

@@ -7,17 +7,14 @@ A question's ``figures.py`` yields these parts, which know of no screen: the das
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.settings import Settings
+from fedpca_core.settings import Settings, said_in
 from fedpca_core.study.panels import Heat, Images, Panel
 
 Protection = Literal["none", "heuristic", "formal"]
@@ -111,7 +108,7 @@ class Cards:
     @classmethod
     def of(cls, name: str, **filled: Any) -> Cards:
         """The cards that `words.toml` has under a name, with these values in its gaps."""
-        texts = _read("words")[name]["cards"]
+        texts = said_in("words")[name]["cards"]
         return cls([Card(**{key: _filled(one[key], filled) for key in one}) for one in texts])
 
 
@@ -130,7 +127,7 @@ class FactsCard:
     @classmethod
     def of(cls, name: str, protection: Protection = "none", **filled: Any) -> FactsCard:
         """The facts that `words.toml` has under a name, with these values in its gaps."""
-        said = _read("words")[name]
+        said = said_in("words")[name]
         facts = {key: _filled(text, filled) for key, text in said["facts"].items()}
         return cls(_filled(said["title"], filled), facts, protection)
 
@@ -152,12 +149,6 @@ class Link:
     settings: Settings
 
 
-@cache
-def _read(file: str) -> dict[str, dict[str, Any]]:
-    """What a file of words says, by name."""
-    return tomllib.loads(files("fedpca_core").joinpath(f"{file}.toml").read_text(encoding="utf-8"))
-
-
 def _filled(text: str, filled: Mapping[str, Any]) -> str:
     """Lines of a file are no lines of the text, but for those of a list; then the gaps."""
     text = re.sub(r"(?<!\n)\n(?!\n|- )", " ", text)
@@ -166,12 +157,12 @@ def _filled(text: str, filled: Mapping[str, Any]) -> str:
 
 def words(name: str, **filled: Any) -> str:
     """The sentences that `words.toml` has under a name, with these values in its gaps."""
-    return _filled(_read("words")[name]["text"], filled)
+    return _filled(said_in("words")[name]["text"], filled)
 
 
 def names(name: str) -> Mapping[str, str]:
     """What `words.toml` calls things on a page, or how it colours them, by their keys."""
-    return dict(_read("words")[name])
+    return dict(said_in("words")[name])
 
 
 @dataclass(frozen=True)
@@ -187,7 +178,7 @@ class About:
     @classmethod
     def of(cls, name: str, **filled: str) -> About:
         """What `about.toml` says under a name, with these texts in its gaps."""
-        said = _read("about")[name]
+        said = said_in("about")[name]
         text = _filled(said["text"], filled)
         return cls(**said | {"text": text, "papers": tuple(said.get("papers", ()))})
 

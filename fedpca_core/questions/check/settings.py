@@ -25,21 +25,8 @@ class CheckSettings(Settings):
     components: int = shared("components", 4)
     rounds: int = shared("rounds", 20)
     participation: float = shared("participation")
-    centring: str = choice(
-        "pooled",
-        "Centring",
-        {
-            "none": "None",
-            "own": "Each client's own mean",
-            "pooled": "Pooled mean, announced",
-            "secret": "Pooled mean, kept from the server",
-        },
-    )
-    values: str = choice(
-        "grid",
-        "Values are",
-        {"grid": "On a known grid", "codes": "One-hot codes", "real": "Real numbers"},
-    )
+    centring: str = choice("pooled", "Centring")
+    values: str = choice("grid", "Values are")
     secure_aggregation: bool = shared("secure_aggregation")
     repeats: bool = switch(False, "Run again later")
     upload_noise: float = shared("upload_noise")

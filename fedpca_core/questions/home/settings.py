@@ -10,21 +10,6 @@ from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.settings import choice, number, switch
 from fedpca_core.study.pca_settings import IMAGES, ConvergeSettings, narrowed
 
-#: What a lecturer may take off the screen.
-HIDDEN = {
-    "parameters": "Parameters",
-    "clients": "Clients and server",
-    "truth": "Private records",
-    "held": "What the server holds",
-    "error": "Error",
-    "bytes": "Bytes",
-    "answer": "Curve of the answer",
-    "attack": "Curve of the attack",
-    "sentence": "Sentence",
-    "bar": "Play bar",
-    "story": "Story",
-}
-SECTIONS = {"scene": "Picture", "story": "Story", "doors": "Pages", "presets": "Experiments"}
 #: Keys of the steps of the story; the first is none of them.
 FREE = "0"
 #: No second method.
@@ -44,7 +29,7 @@ class SceneSettings(ConvergeSettings):
     clients: int = narrowed("clients", 8, high=40)
     records_per_client: float = narrowed("records_per_client", 30.0)
     components: int = narrowed("components", 10)
-    rounds: int = narrowed("rounds", 20, grid=(10, 20, 30, 50, 75, 100))
+    rounds: int = narrowed("rounds", 20)
     starts: int = narrowed("starts", 1)
     client: int = narrowed("client", 3, high=39)
     method: str = choice("ssi", "Method", COMPARED)
@@ -58,10 +43,10 @@ class SceneSettings(ConvergeSettings):
     )
     shown: bool = switch(False, "Shown", view=True)
     lecture: bool = switch(False, "Lecture", view=True)
-    hide: tuple[str, ...] = choice((), "Hide", HIDDEN, view=True)
+    hide: tuple[str, ...] = choice((), "Hide", view=True)
     round: int = number(0, "Begin at round", 0, 100, view=True)
     autoplay: bool = switch(True, "Play when it opens", view=True)
-    section: str = choice("scene", "Open at", SECTIONS, view=True)
+    section: str = choice("scene", "Open at", view=True)
 
     @property
     def compared(self) -> tuple[str, ...]:

@@ -49,12 +49,7 @@ class PapersSettings(Settings):
     verdict: str = choice(
         "all", "Verdict", ALL | {word: word.capitalize() for word in WORDS}, view=True
     )
-    order: str = choice(
-        "paper",
-        "Sorted by",
-        {"paper": "Paper", "verdict": "Verdict", "ratio": "Furthest from print"},
-        view=True,
-    )
+    order: str = choice("paper", "Sorted by", view=True)
     row: str = choice(
         NO_ROW,
         "One row closely",

@@ -15,7 +15,6 @@ from fedpca_core.study.world import (
     EMPTY_IS_ZERO,
     NO_NOISE,
     NOT_CENTRED,
-    PROBLEMS,
     foreign,
     shared,
 )
@@ -32,16 +31,6 @@ NOTHING_RUNS = "Accountants need the numbers of products and records; nothing is
 OF_FEDPOWER = ("decaying_gaps", "alignment", "literal", "surplus", "draws")
 MEAN = ("mean_share", "mean_clip")
 
-VIEWS = {
-    "run": "Convergence",
-    "utility": "Price of ε",
-    "ways": "Ways to spend ε",
-    "budget": "Where the error comes from",
-    "attacks": "What an attacker gets",
-    "accountants": "Accountants",
-    "figures": "The paper's figures",
-}
-
 
 @dataclass(frozen=True)
 class PrivacySettings(Settings):
@@ -51,47 +40,28 @@ class PrivacySettings(Settings):
     family: ClassVar[str] = "privacy"
 
     # ---------------------------------------------------------------- data
-    problem: str = shared(
-        "problem",
-        "spiked",
-        choices={key: PROBLEMS[key] for key in ("spiked", "blocks", "distinct", *REAL)},
-    )
+    problem: str = shared("problem", "spiked")
     features: int = shared("features", 40, low=10, high=200, step=5)
     clients: int = shared("clients", 20, high=50)
-    samples: int = shared(
-        "samples", 30000, grid=(500, 1000, 2000, 5000, 10000, 20000, 30000, 50000, 100000)
-    )
-    networks: int = scale(2, "Networks per client", (1, 2, 4, 8, 16, 32, 64, 128, 164, 256))
+    samples: int = shared("samples", 30000)
+    networks: int = scale(2, "Networks per client")
     components: int = shared("components", 4, high=8)
     surplus: int = number(1, "Surplus columns", 0, 6)
     client_column: str = shared("client_column")
     columns: tuple[str, ...] = shared("columns")
-    scaling: str = shared("scaling", "centre", choices={"centre": "Centre", "none": "As they are"})
+    scaling: str = shared("scaling", "centre")
     missing: str = shared("missing")
-    treatment: str = choice(
-        "normalised",
-        "Records are",
-        {
-            "normalised": "Normalised to the clip norm",
-            "clipped": "Clipped at the clip norm",
-            "raw": "Left raw",
-        },
-        key="records",
-    )
+    treatment: str = choice("normalised", "Records are", key="records")
     clip_norm: float = shared("clip_norm")
     # ---------------------------------------------------------------- budget
     epsilon: float = shared("epsilon", 1.0)
     delta: float = shared("delta")
     mean_share: float = shared("mean_share")
     mean_clip: float = shared("mean_clip")
-    calibration: str = choice(
-        "exact", "Noise", {"exact": "Exact", "published": "Published", "source": "At the source"}
-    )
-    unit: str = choice(
-        "record", "ε protects", {"record": "A record", "person": "A person", "client": "A client"}
-    )
+    calibration: str = choice("exact", "Noise")
+    unit: str = choice("record", "ε protects")
     held: int = number(5, "Records of a person", 2, 100)
-    trusted: str = choice("nobody", "Clients trust", {"nobody": "Nobody", "clients": "Each other"})
+    trusted: str = choice("nobody", "Clients trust")
     colluding: int = number(0, "May collude", 0, 49)
     dropouts: int = number(0, "May drop out", 0, 49)
     # ---------------------------------------------------------------- run
@@ -106,7 +76,7 @@ class PrivacySettings(Settings):
     repetitions: int = number(10, "Repetitions", 1, 30)
     seed: int = shared("seed")
     # ---------------------------------------------------------------- view
-    view: str = choice("run", "Show", VIEWS, view=True)
+    view: str = choice("run", "Show", view=True)
     multiplier: float = number(
         10.0, "Noise over sensitivity", 0.05, 500.0, 0.05, key="nu", view=True
     )

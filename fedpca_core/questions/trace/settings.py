@@ -18,17 +18,7 @@ class OpenedSettings(Settings):
     kind: ClassVar[str] = "trace"
 
     client: int = shared("client")
-    grid: str = choice(
-        "real",
-        "Values of the records",
-        {
-            "real": "Any real numbers",
-            "guess": "On a grid, step unknown",
-            "1": "Whole numbers",
-            "0.1": "One decimal",
-            "0.01": "Two decimals",
-        },
-    )
+    grid: str = choice("real", "Values of the records")
     unmask: bool = narrowed("unmask", False, view=False)
     stated_trace: float = number(0.0, "Trace of the matrix", 0.0, 1e12, 0.1, key="trace")
     budget: int = narrowed("budget", 500)

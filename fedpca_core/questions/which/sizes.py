@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.questions.costs import ProblemSize
-from fedpca_core.questions.which.settings import SAMPLES, FrontierSettings
+from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import IMAGES
@@ -32,7 +32,8 @@ def drawn(settings: FrontierSettings) -> int:
     if not c.problem.startswith("decay"):
         return c.samples
     most = LIVE // (c.features * c.clients)
-    return c.samples if c.samples <= most else max(one for one in SAMPLES if one <= most)
+    values = c.parameters()["samples"].grid
+    return c.samples if c.samples <= most else int(max(one for one in values if one <= most))
 
 
 def sized(
