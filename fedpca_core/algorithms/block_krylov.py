@@ -17,16 +17,7 @@ from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import random_frame, remove_span, symmetric_part, tall_qr
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import (
-    Algorithm,
-    Inbox,
-    Plan,
-    Reply,
-    ServerState,
-    Setting,
-    Start,
-    Step,
-)
+from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
 from fedpca_core.streams import Streams
 
 #: Directions of S Q_k that keep less than this share of it after orthogonalisation are rounding.
@@ -85,7 +76,7 @@ class BlockKrylov(Algorithm):
             "probe": probe,
             "estimate": probe,
             "hold": setting.absent == "memory",
-            **_no_answers(probe, setting.clients),
+            **_no_answers(setting.clients),
         }
         return server, {}
 
@@ -131,19 +122,15 @@ class BlockKrylov(Algorithm):
             "probe": probe,
             "estimate": estimate,
             "hold": server["hold"],
-            **_no_answers(probe, len(server["answered"])),
+            **_no_answers(len(server["answered"])),
         }
 
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
         return server["estimate"]
 
 
-def _no_answers(probe: Array, clients: int) -> dict[str, Any]:
-    return {
-        "answered": np.zeros(clients, dtype=bool),
-        "total": 0.0,
-        "weight": 0.0,
-    }
+def _no_answers(clients: int) -> dict[str, Any]:
+    return {"answered": np.zeros(clients, dtype=bool), "total": 0.0, "weight": 0.0}
 
 
 def _next_probe(basis: Array, image: Array) -> Array:

@@ -13,17 +13,8 @@ from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Arrays
 from fedpca_core.linalg.stiefel import random_frame
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import (
-    Algorithm,
-    Inbox,
-    Plan,
-    Reply,
-    ServerState,
-    Setting,
-    Start,
-    Step,
-    Uploads,
-)
+from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
+from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.streams import Streams
 
 

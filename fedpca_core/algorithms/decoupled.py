@@ -18,17 +18,8 @@ from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require, require_positive
 from fedpca_core.linalg.stiefel import orthonormalise, polar, remove_span, tangent, uniform_frame
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import (
-    Algorithm,
-    Inbox,
-    Plan,
-    Reply,
-    ServerState,
-    Setting,
-    Start,
-    Step,
-    Uploads,
-)
+from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
+from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.streams import Streams
 
 

@@ -19,25 +19,16 @@ from fedpca_core.algorithms.local_products import (
     check_machines,
     drawn_weights,
     local_path,
+    synchronisation_times,
     uploading,
     within_budget,
 )
 from fedpca_core.algorithms.method import Look, Method
-from fedpca_core.algorithms.schedule import synchronisation_times
 from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require, require_noise
 from fedpca_core.linalg.stiefel import orthonormalise, uniform_frame
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import (
-    Algorithm,
-    Inbox,
-    Plan,
-    Reply,
-    ServerState,
-    Setting,
-    Start,
-    Step,
-)
+from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
 from fedpca_core.streams import Streams
 
 

@@ -17,16 +17,7 @@ from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import orthonormalise, random_frame, recondition
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import (
-    Algorithm,
-    Inbox,
-    Plan,
-    Reply,
-    ServerState,
-    Setting,
-    Start,
-    Step,
-)
+from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
 from fedpca_core.streams import Streams
 
 

@@ -27,17 +27,8 @@ from fedpca_core.problems.personal_model import (
     frame_gradient,
     prior_variance,
 )
-from fedpca_core.protocol.algorithm import (
-    Algorithm,
-    Inbox,
-    Plan,
-    Reply,
-    ServerState,
-    Setting,
-    Start,
-    Step,
-    Uploads,
-)
+from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
+from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.streams import Streams
 
 STARTS = ("independent", "common", "pooled")

@@ -1,4 +1,4 @@
-"""The quick forms of FAPS's inner loop against the loop itself."""
+"""The inner loop of FAPS, and the same in coordinates of records, against the loop as printed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core.algorithms.faps import coordinates
 from fedpca_core.algorithms.faps import fast as faps_fast
 from fedpca_core.algorithms.faps import inner as faps_inner
-from fedpca_core.arrays import Array
+from fedpca_core.algorithms.faps import outside as faps_outside
+from fedpca_core.algorithms.faps.rules import InnerRule, conditions_hold
+from fedpca_core.algorithms.faps.state import ClientState
+from fedpca_core.arrays import Array, IntArray
+from fedpca_core.linalg.stiefel import householder, projector_distance
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.simulate import Simulation
 
@@ -33,6 +36,31 @@ def blocks(seed: int = 0) -> list[Array]:
     return [*drawn, np.zeros((FEATURES, 5))]
 
 
+def as_printed(rule: InnerRule, data: ClientData, state: ClientState, received: Array) -> IntArray:
+    """``X <- orth(H X)``, a frame after each product with the H that is formed."""
+    tall, wide = faps_inner.low_rank_part(state, received)
+    operators = data.dense() + tall @ wide
+    start = frames = state.frame
+    going, made = rule.budget > 0, np.zeros_like(rule.budget)
+    while going.any():
+        before, made = frames, made + going
+        pairs = zip(operators, frames, strict=True)
+        moved = np.stack([householder(h @ x) if h.any() else x for h, x in pairs])
+        frames = np.where(going[:, None, None], moved, frames)
+        if rule.follow and made.max() == 1:
+            faps_outside.follow(data, state, frames, going)
+        if rule.test == "change":
+            going = going & (projector_distance(frames, before) > rule.tolerance)
+        elif rule.test == "conditions":
+            first, now = (start, operators @ start), (frames, operators @ frames)
+            going = going & ~conditions_hold(rule, state, first, now)
+        going = going & (rule.budget > made)
+    products = data.dense() @ frames
+    state.product = np.where((made > 0)[:, None, None], products, state.product)
+    state.frame = frames
+    return made
+
+
 RUNS = [
     ({"inner_rule": "fixed", "inner_steps": 1}, 1.0),
     ({"inner_rule": "fixed", "inner_steps": 5}, 0.6),
@@ -40,6 +68,8 @@ RUNS = [
     ({"random_inner_steps": True, "private_start": True}, 0.6),
     ({"inner_rule": "auto"}, 1.0),
     ({"inner_rule": "auto", "private_penalty": True}, 0.6),
+    ({"inner_rule": "change"}, 1.0),
+    ({"inner_rule": "conditions", "private_start": True}, 0.6),
 ]
 
 
@@ -50,18 +80,20 @@ def test_a_run_equals_the_loop(
 ) -> None:
     problem = both_ways(blocks())[held == "moments"]
     algorithm = fp.FAPS(COMPONENTS, **options)
+    monkeypatch.setattr(faps_fast, "FEATURES", 0)
     quick = fp.simulate(problem, algorithm, rounds=12, seed=3, participation=participation)
     everybody = lambda rule, *_: np.ones(len(rule.budget), dtype=bool)  # noqa: E731
     monkeypatch.setattr(faps_fast, "iterate_in_coordinates", everybody)
-    monkeypatch.setattr(faps_fast, "iterate_as_planned", faps_inner.iterate)
+    monkeypatch.setattr(faps_fast, "iterate", as_printed)
     plain = fp.simulate(problem, algorithm, rounds=12, seed=3, participation=participation)
     assert np.allclose(quick.estimates, plain.estimates, rtol=0, atol=1e-10)
     assert np.array_equal(quick.local_products, plain.local_products)
     assert np.allclose(quick.state("penalty"), plain.state("penalty"), rtol=1e-12, atol=0)
 
 
-def test_rounding_does_not_grow_from_round_to_round() -> None:
+def test_rounding_does_not_grow_from_round_to_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """F^T X_i is carried from round to round, never made anew: its error might feed on itself."""
+    monkeypatch.setattr(faps_fast, "FEATURES", 0)
     problem = both_ways(blocks())[0]
     algorithm = fp.FAPS(COMPONENTS, inner_rule="fixed", inner_steps=1)
     run = Simulation(problem, algorithm, rounds=400)
@@ -85,7 +117,8 @@ def test_dependent_columns_are_left_to_the_plain_loop(monkeypatch: pytest.Monkey
     rng = np.random.default_rng(1)
     few = [rng.standard_normal((FEATURES, count)) for count in (2, 12, 30)]
     left = []
-    plain = coordinates.iterate_in_coordinates
+    plain = faps_fast.iterate_in_coordinates
+    monkeypatch.setattr(faps_fast, "FEATURES", 0)
 
     def watched(*arguments):
         left.append(plain(*arguments))

@@ -9,8 +9,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.algorithms.fedpower import FedPower
-from fedpca_core.algorithms.local_products import align
-from fedpca_core.algorithms.schedule import synchronisation_times
+from fedpca_core.algorithms.local_products import align, synchronisation_times
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import (
     largest_sine,

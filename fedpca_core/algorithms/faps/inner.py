@@ -1,48 +1,109 @@
 """The inner loop of FAPS: subspace iterations on ``H = S_i + Lambda_i + beta_i Z Z^T``.
 
 Each iteration costs one product with S_i: the first reuses S_i X_i of the last round, and the
-last one gives S_i X_i for this round's W_i. `iterate` is the loop; `fast` and `coordinates` are the
-same loop with less work, for rules that need no iterate but the last. H is never formed here.
+last one gives S_i X_i for this round's W_i. `fast` is the same loop for clients of few records.
 
-a_i, which the rule "auto" follows, is the largest eigenvalue of S_i on the complement of X_i; its
-vector advances by one step of the power iteration a round.
+QR factors are unique, so an iterate has to be a frame only where a rule's test looks at it and at
+the end; in between a rough one serves, and not after each product. Where S_i is at hand and small,
+H itself is formed.
 """
 
 import numpy as np
 
+from fedpca_core.algorithms.faps.outside import follow, leading_direction
 from fedpca_core.algorithms.faps.rules import InnerRule, conditions_hold
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array, BoolArray, IntArray
-from fedpca_core.linalg.stiefel import orthonormalise, projector_distance, remove_span, transpose
+from fedpca_core.linalg.stiefel import (
+    orthonormalise,
+    projector_distance,
+    reconditioned,
+    remove_span,
+    transpose,
+)
 from fedpca_core.linalg.threads import share_rows
 from fedpca_core.problems.client_data import ClientData
 
+#: Products between two rough orthonormalisations. H has a condition number of about 1/factor + 1 on
+#: the spaces it meets first, and that of its leading block near the solution, so five products stay
+#: within what a Cholesky pass bears; `orthonormalise` checks, and falls back to Householder.
+STRETCH = 5
+#: The condition number meant by that. Where one product has been measured, as many follow as stay
+#: within it.
+BEARABLE = 1e4
+#: Five products with matrices beyond these norms, squared for a Gram matrix, overflow or vanish.
+_LEAST, _MOST = 1e-25, 1e25
+
 
 def iterate(rule: InnerRule, data: ClientData, state: ClientState, received: Array) -> IntArray:
-    """Put X_i after the iterations of a rule, and S_i X_i, into ``state``.
+    """Put X_i after the iterations ``X <- orth(H X)`` of a rule, and S_i X_i, into ``state``.
 
     Returns (present,) int64: iterations that each client made: J_i.
     """
+    tested, most = rule.test != "none", int(rule.budget.max())
+    stretch = STRETCH if state.norm.min() > _LEAST and state.norm.max() < _MOST else 1
     tall, wide = low_rank_part(state, received)
-    frames, products, images = state.frame, state.product, first_image(state, received)
-    first, running, made = (frames, images), rule.budget > 0, np.zeros_like(rule.budget)
-    while running.any():
-        before, pick = frames, running[:, None, None]
-        frames = np.where(pick, orthonormalise(images), frames)
-        if rule.follow and not made.any():
-            fresh = follow(data, state, frames, running)
-        else:
-            fresh = data.multiply(frames, None if running.all() else running)
-        products = np.where(pick, fresh, products)
-        images = products + tall @ (wide @ frames)
-        made = made + running
-        if rule.test == "change":
-            running = running & (projector_distance(frames, before) > rule.tolerance)
-        elif rule.test == "conditions":
-            running = running & ~conditions_hold(rule, state, first, (frames, images))
-        running = running & (rule.budget > made)
-    state.frame, state.product = frames, products
+    formed = None if tested else _formed(data, tall, wide, most)
+    images, since = first_image(state, received), 1
+    running, made, first = rule.budget > 0, rule.budget, (state.frame, images)
+    for step in range(1, most + 1):
+        exact, follows = tested or step == most, rule.follow and step == 1
+        # Who needs this product, None for all: it leads to the next iterate, or it is S_i X_i.
+        asked = _unless_all(running if tested else rule.budget > (0 if exact else step))
+        frames = images
+        if exact:
+            frames = orthonormalise(images)
+        elif follows or since == stretch:  # the vector that follows a_i needs a frame
+            frames, apart = reconditioned(images)
+            since = 0
+            if follows and stretch > 1 and apart ** (most - 1) < BEARABLE:
+                stretch = most
+        if follows:
+            products = follow(data, state, frames, running, alone=formed is not None and not exact)
+        elif exact or formed is None:
+            products = data.multiply(frames, asked)
+        if exact:
+            before = state.frame
+            state.frame = _replaced(state.frame, frames, asked)
+            state.product = _replaced(state.product, products, asked)
+        if step == most:
+            break
+        if formed is None:
+            moved = products + tall @ (wide @ frames)
+        else:  # H is symmetric, and this is quicker
+            moved = transpose(transpose(frames) @ formed)
+        images, since = _replaced(frames, moved, asked), since + 1
+        if tested:
+            if rule.test == "change":
+                goes_on = projector_distance(state.frame, before) > rule.tolerance
+            else:
+                goes_on = ~conditions_hold(rule, state, first, (state.frame, images))
+            made = np.where(running & ~goes_on, step, made)
+            running = running & goes_on & (rule.budget > step)
+            if not running.any():
+                break
     return made
+
+
+def _formed(data: ClientData, tall: Array, wide: Array, most: int) -> Array | None:
+    """H where S_i is held and forming it pays.
+
+    It costs features^2 x 3p multiplications and saves 2 features x 3p^2 in every product.
+    """
+    if data.grams is None or data.features > 2 * tall.shape[2] // 3 * (most - 1):
+        return None
+    matrices = tall @ wide
+    matrices += data.dense()
+    return matrices
+
+
+def _unless_all(chosen: BoolArray) -> BoolArray | None:
+    return None if chosen.all() else chosen
+
+
+def _replaced(before: Array, after: Array, chosen: BoolArray | None) -> Array:
+    """``after`` for the chosen clients, None for all, and ``before`` for the others."""
+    return after if chosen is None else np.where(chosen[:, None, None], after, before)
 
 
 def join(data: ClientData, state: ClientState, received: Array | None) -> None:
@@ -82,7 +143,7 @@ def answer(state: ClientState, received: Array) -> Array:
     return product
 
 
-# ------------------------------------------------------------------ H, and a_i beside it
+# ------------------------------------------------------------------ H
 def low_rank_part(state: ClientState, received: Array) -> tuple[Array, Array]:
     """``Lambda_i + beta_i Z Z^T`` as a tall matrix times a wide one, of 3p columns and rows.
 
@@ -110,37 +171,3 @@ def _side_by_side(first: Array, second: Array, third: Array) -> Array:
     for position, part in enumerate((first, second, third)):
         joined[:, position * columns : (position + 1) * columns] = transpose(part)
     return transpose(joined)
-
-
-def leading_direction(matrices: Array) -> Array:
-    """Leading left singular vector, (clients, features, 1): the first guess for a_i's vector."""
-    vectors = np.linalg.eigh(transpose(matrices) @ matrices)[1]
-    return _unit(matrices @ vectors[:, :, -1:])
-
-
-def follow(
-    data: ClientData, state: ClientState, frames: Array, running: BoolArray, alone: bool = False
-) -> Array:
-    """Advance the direction of a_i by one product, made alone or as one more column of S_i X_i.
-
-    Returns S_i X_i; made alone, nothing of use. A column beside others costs little where S_i has
-    to be fetched from memory.
-    """
-    components = frames.shape[2]
-    direction = _unit(remove_span(state.direction, frames))
-    asked = direction if alone else np.concatenate([frames, direction], axis=2)
-    found = data.multiply(asked, None if running.all() else running)
-    image = found[:, :, -1:]
-    quotient = np.einsum("cfk,cfk->c", direction, image)
-    known = running & direction.any(axis=(1, 2))
-    state.outside = np.where(known, quotient, state.outside)
-    advanced = _unit(remove_span(image, frames))
-    state.direction = np.where(running[:, None, None], advanced, state.direction)
-    data.charge(running & (state.rounds % components == 0))
-    return found[:, :, :components]
-
-
-def _unit(vectors: Array) -> Array:
-    """Columns divided by their norm; a zero column stays zero."""
-    norms = np.sqrt(np.einsum("cfk,cfk->ck", vectors, vectors))[:, None]
-    return vectors / np.where(norms > 0, norms, 1.0)

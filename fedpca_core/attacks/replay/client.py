@@ -237,7 +237,10 @@ def _inner_derivative(
     d_weight: Array,
     d_penalty: Array,
 ) -> tuple[Array, Array]:
-    """Frame after the inner steps and its derivative, orthogonal to the frame."""
+    """Frame after the inner steps and its derivative, orthogonal to the frame.
+
+    The loop is that of `inner.iterate`, whose number of steps the replayed client gave.
+    """
     frame, weight = mine.frame, mine.multiplier
     low = frame @ weight.T
     operator = matrix + low + low.T + mine.penalty * (received @ received.T)
