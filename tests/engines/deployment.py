@@ -120,7 +120,7 @@ class Deployment:
         home = folder / "flower"
         home.mkdir(parents=True)
         (home / "config.toml").write_text(
-            '[superlink]\ndefault = "here"\n\n[superlink.here]\n'
+            '[superlink]\ndefault = "local"\n\n[superlink.local]\n'
             f'address = "127.0.0.1:{self.port}"\n{connection}\n'
         )
         self.environment = {
@@ -147,7 +147,7 @@ class Deployment:
             self.wait(self._listens, "the SuperLink listens")
             for node in range(len(self.data)):
                 if self._keys:
-                    self.flwr("supernode", "register", f"{self._keys[node]}.pub", "here")
+                    self.flwr("supernode", "register", f"{self._keys[node]}.pub", "local")
                 self.start(node)
         except BaseException:
             self.__exit__()
@@ -216,7 +216,7 @@ class Deployment:
         self.wait(_starts_in_time, "an app would start before Flower gives its message up")
         values = {"settings": str(settings), "out": str(out), **options}
         text = " ".join(f"{name}={json.dumps(value)}" for name, value in values.items())
-        self.flwr("run", str(APP), "here", "--run-config", text)
+        self.flwr("run", str(APP), "local", "--run-config", text)
 
     def flwr(self, *arguments: str) -> str:
         """A command of Flower's command line; what it says."""

@@ -144,7 +144,7 @@ class Hospital(Deployment):
             self.role("server", "server-home")
             self._open("proxy", nginx(self.folder, self.outside, self.port))
             self.wait(self._listens, "the SuperLink listens")
-            self.flwr("supernode", "register", str(self.folder / "node.pub"), "here")
+            self.flwr("supernode", "register", str(self.folder / "node.pub"), "local")
             for name, home in (("server-app", "server-home"), ("node", "node-home")):
                 self.role(name, home)
             self.role("node-app", "node-home")
@@ -157,7 +157,7 @@ class Hospital(Deployment):
         """Submit an app from the server's machine; what came back from the node."""
         self.runs += 1
         out = self.folder / f"said-{self.runs}"
-        self.flwr("run", str(folder), "here", "--run-config", f"out={json.dumps(str(out))}")
+        self.flwr("run", str(folder), "local", "--run-config", f"out={json.dumps(str(out))}")
         self.wait(out.exists, f"{folder.name} has been answered")
         return out.read_text()
 

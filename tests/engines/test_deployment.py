@@ -5,6 +5,7 @@ FEDPCA_DEPLOYMENT is set.
 """
 
 import os
+import shlex
 from dataclasses import replace
 
 import numpy as np
@@ -20,9 +21,10 @@ from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.study.pca_settings import ConvergeSettings
 from tests.engines.credentials import certificates, node_key
-from tests.engines.deployment import LIMIT, Deployment
+from tests.engines.deployment import LIMIT, ROOT, Deployment
 from tests.engines.small_federation import CLIENTS, in_process, written
 from tests.engines.test_rounds import assert_same
+from tests.engines.test_shared_noise import handed_over
 
 FEATURES = 12
 
@@ -174,3 +176,22 @@ def test_flowers_own_simulation_gives_the_result_of_one_process(participation, t
         trace = simulated.trace(simulated.submit(path, **options))
     expected = fp.simulate(problem, trace.algorithm, rounds=5, participation=participation)
     assert_same(trace, expected)
+
+
+@pytest.mark.parametrize("mean", [0.0, 2.0])
+def test_the_command_of_which_one_runs_in_flowers_simulation(mean, tmp_path):
+    """The protocol as the page prints it, word for word, beside its settings and the files."""
+    pytest.importorskip("ray", reason="Flower simulates with ray: flwr[simulation]")
+    with Deployment(
+        tmp_path,
+        [],
+        superlink=["--insecure", "--simulation"],
+        connection=f"insecure = true\noptions.num-supernodes = {CLIENTS}",
+    ) as simulated:
+        (tmp_path / "engines").symlink_to(ROOT / "engines")
+        lines = handed_over("block_krylov", tmp_path, mean).commands().splitlines()
+        (command,) = (line for line in lines if line.startswith("flwr run engines/flower local"))
+        simulated.flwr(*shlex.split(command)[1:])
+        trace = simulated.trace(tmp_path / "trace.npz")
+    assert trace.rounds == 4 and trace.setting.guarantee.epsilon == pytest.approx(20.0)
+    assert "at least 4 of 5 clients are honest" in trace.setting.guarantee.sentence()

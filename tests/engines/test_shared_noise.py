@@ -1,13 +1,16 @@
 """The protocol of docs/protocol.md between nodes: noise that is shared, in sums over everybody."""
 
+import shlex
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("flwr", reason="Flower is optional: pip install -r requirements-flower.txt")
 
 from flwr.app import Context, RecordDict
+from flwr.common.config import parse_config_args
 
 import fedpca_core as fp
 from fedpca_core.algorithms.centred_krylov import CentredBlockKrylov
@@ -15,14 +18,18 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import Problem
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.perturbation import Trust
+from fedpca_core.protocol.trace_file import load_trace
+from fedpca_core.questions.which.settings import FrontierSettings
+from fedpca_core.questions.which.use import Use
 from fedpca_core.streams import Streams
+from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
 from fedpca_flower import masks, secure
 from fedpca_flower.job import FedJob
 from fedpca_flower.server_app import app as server_app
 from fedpca_flower.server_app import run
 from tests.engines.local_grid import LocalGrid
-from tests.engines.small_federation import CLIENTS, SAMPLES, grid, over_a_grid, written
+from tests.engines.small_federation import CLIENTS, SAMPLES, blocks, grid, over_a_grid, written
 from tests.engines.test_secure_sums import silent
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-5, "clip": 2.0}
@@ -221,3 +228,55 @@ def test_one_command_runs_it_and_prints_its_epsilon(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "All rounds are done" in said and "ε = 1" in said
     assert "at least 4 of 5 clients are honest" in said
+
+
+def handed_over(method: str, folder, mean: float) -> Use:
+    """What “Which one?” gives away for shared noise on a table, whose files lie in a folder."""
+    names = [f"x {number}" for number in range(1, 13)]
+    made = [pd.DataFrame(block.T + mean, columns=names) for block in blocks()]
+    (folder / "clients").mkdir()
+    for client, table in enumerate(made):
+        table.assign(one=1.0).to_csv(folder / "clients" / f"{client}.csv", index=False)
+    whole = pd.concat([table.assign(site=client) for client, table in enumerate(made)])
+    data = OwnData("all.csv", whole.to_csv(index=False).encode())
+    asked = FrontierSettings(
+        problem="table", client_column="site", scaling="centre" if mean else "none",
+        components=3, needed_epsilon=20.0, delta=1e-5, clip_norm=8.0, server="sums",
+    )  # fmt: skip
+    row = pd.Series({"method": method, "noise": True, "sums": True, "rounds": 4.0})
+    use = Use.of(row, asked, data)
+    (folder / "settings.json").write_text(use.files()["settings.json"])
+    return use
+
+
+@pytest.mark.parametrize(
+    ("method", "mean"),
+    [("block_krylov", 0.0), ("block_krylov", 2.0), ("centralized", 0.0), ("faps", 0.0)],
+)
+@pytest.mark.parametrize("simulated", [True, False], ids=["simulation", "nodes"])
+def test_what_which_one_prints_runs_as_printed(method, mean, simulated, tmp_path, monkeypatch):
+    """The noise is shared where everybody is in every sum, and the page says where it is not."""
+    use = handed_over(method, tmp_path, mean)
+    monkeypatch.chdir(tmp_path)
+    lines = use.commands().replace("\\\n", "").splitlines()
+    local, lab = (shlex.split(line) for line in lines if line.startswith("flwr run"))
+    (node,) = (shlex.split(line) for line in lines if line.startswith("flower-supernode"))
+    assert (local[3], lab[3]) == ("local", "lab")
+    config = parse_config_args([(local if simulated else lab)[-1]])
+    nodes = [{"partition-id": c, "num-partitions": CLIENTS} for c in range(CLIENTS)]
+    if not simulated:
+        own = parse_config_args([node[-1]])
+        assert own["memory"] and own["data"]
+        nodes = [
+            {**own, "client": c, "data": f"clients/{c}.csv", "memory": f"memory-{c}"}
+            for c in range(CLIENTS)
+        ]
+    server_app(LocalGrid(nodes, config), Context(1, 1, {}, RecordDict(), config))
+    trace = load_trace(tmp_path / "trace.npz")
+    stated = trace.setting.guarantee
+    assert trace.rounds == (1 if method == "centralized" else 4)
+    assert trace.setting.clients == CLIENTS and stated.epsilon == pytest.approx(20.0)
+    shared = method != "faps"
+    assert ("at least 4 of 5 clients are honest" in stated.sentence()) == shared
+    assert ("in full" in use.refused()) == (not shared)
+    assert ("column" in use.refused()) == bool(mean) == (len(trace.estimate) == 13)

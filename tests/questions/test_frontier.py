@@ -20,6 +20,8 @@ from fedpca_core.questions.which.recommendation import (
     Recommendation,
     enough_seeds,
     meant,
+    named,
+    rejudged,
     sentences,
     share_interval,
 )
@@ -204,6 +206,24 @@ def test_a_small_budget_behind_secure_sums_gets_the_noisy_covariance():
     )
     assert said[1].startswith("The rules leave ") and "Without secure sums: " in said[2]
     assert len(advice.group) > 1 and "as good" in said[1]
+
+
+def test_the_protocol_is_a_candidate_that_has_to_earn_its_place():
+    """First where a matrix is too large to send and single noise too loud; else it is said why."""
+    asked = dict(features=60, samples=1000, components=2, needed_epsilon=1.0, searches=False)
+    many = {"server": "sums", "budget_bytes": 1e4, "most_lost": 0.1}
+    advice, settings = advised(**asked, **many)
+    best = advice.place(1)
+    assert named(best).startswith("The protocol: Block Krylov with shared noise under secure sums")
+    assert "no candidate" not in " ".join(sentences(advice, settings))
+    roomy = replace(settings, budget_bytes=np.inf)
+    said = sentences(rejudged(advice, roomy), roomy)[-1]
+    assert "The protocol (" in said and "comes in place 2: it loses" in said and "one" not in said
+    short = replace(settings, budget_rounds=1.0)
+    assert "The protocol (" not in " ".join(sentences(rejudged(advice, short), short))
+    curious = replace(settings, server="curious", budget_bytes=np.inf, most_lost=np.inf)
+    without = replace(advice, runs=advice.runs[~advice.runs["sums"].astype(bool)])
+    assert "no candidate" in sentences(rejudged(without, curious), curious)[-1]
 
 
 def test_an_epsilon_never_stands_alone():

@@ -60,9 +60,17 @@ def test_parameters_of_its_own_come_along(table):
     assert found["model"].trace_.algorithm == METHODS["local_power_decay"].make(other.settings)
 
 
-def test_shared_noise_is_the_estimators_and_not_a_networks():
-    shared = use("centralized", True, sums=True)
-    assert "secure_aggregation=True" in shared.estimator() and "in full" in shared.refused()
+def test_a_network_shares_noise_where_everybody_is_in_every_sum(table):
+    """As the estimator does, one client may tell its share: both say so in the same words."""
+    for method in ("block_krylov", "centralized"):
+        shared = use(method, True, sums=True)
+        assert shared.refused() == ""
+        assert "colluding=1" in shared.commands() and "sharers=2" in shared.commands()
+        exec(shared.estimator(), found := {})
+        assert "at least 2 of 3 clients" in found["model"].guarantee_.sentence()
+    others = use("ssi", True, sums=True)
+    assert "in full" in others.refused() and "colluding" not in others.commands()
+    assert "secure_aggregation=True" in others.estimator()
     assert use("centralized", True).refused() == ""
     assert "does not run FedPower" in use("fedpower", True).refused()
     assert "fit.py" not in use("fedpower", True).files()
@@ -92,14 +100,17 @@ def test_flower_reads_its_settings_and_the_commands_name_them():
     assert math.isinf(use("faps", False).flower().epsilon)
 
 
-def test_the_notebook_is_one_and_names_the_visitors_table():
+def test_the_notebook_is_one_and_names_the_visitors_table(table):
     made = use("ssi", False)
     book = nbformat.reads(made.notebook(), as_version=4)
     nbformat.validate(book)
     assert json.loads(made.notebook())["cells"][0]["source"].endswith("records.csv")
     own = FrontierSettings(problem="table", client_column="ward")
     row = pd.Series({"method": "ssi", "noise": False, "sums": False, "rounds": 1.0})
-    code = Use.of(row, own, OwnData("mine.parquet", b"")).estimator()
+    pd.read_csv("records.csv").rename(columns={"site": "ward"}).to_parquet("mine.parquet")
+    mine = Use.of(row, own, OwnData("mine.parquet", Path("mine.parquet").read_bytes()))
+    assert (mine.clients, mine.columns) == (3, tuple("abcdef"))
+    code = mine.estimator()
     assert "read_parquet('mine.parquet')" in code and "pop('ward')" in code
 
 

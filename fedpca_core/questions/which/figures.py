@@ -240,7 +240,7 @@ def judged(found: Advice, settings: FrontierSettings) -> pd.DataFrame:
 def trusted(row: pd.Series) -> str:
     """Whom a client trusts with what, in a few words."""
     if row["sums"]:
-        return "the secure sum" + ", and all clients for their noise" * bool(row["noise"])
+        return "the secure sum" + ", and all clients but one for their noise" * bool(row["noise"])
     return "nobody with a record" if row["noise"] else "the server with every upload"
 
 

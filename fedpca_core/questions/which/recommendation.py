@@ -55,6 +55,8 @@ SEEDS = ((20_000, (12, 24, 48, 96)), (500_000, (12,)), (math.inf, (5,)))
 _ERRORS = 1.96
 #: Columns that count seeds.
 SHARES = ("first", "alike", "passes")
+#: What docs/protocol.md takes, with shared noise under secure sums.
+PROTOCOL = "block_krylov"
 #: What identifies a configuration.
 CONFIGURATION = ["method", "way", "sums", "noise"]
 
@@ -316,15 +318,16 @@ def named(row: pd.Series) -> str:
     if algorithm.uploads is Uploads.MATRIX:
         title = "Noisy covariance" if row["noise"] else "The covariances themselves"
     rounds = "one round" if row["rounds"] == 1 else f"{row['rounds']:.0f} rounds"
-    return f"{title} {row['way']}, {rounds}"
+    protocol = row["method"] == PROTOCOL and row["sums"] and row["noise"]
+    return f"{'The protocol: ' * bool(protocol)}{title} {row['way']}, {rounds}"
 
 
 def meant(settings: FrontierSettings) -> str:
     """What every ε of these runs means: it never stands alone."""
     return (
         in_words(settings.delta, f"norm {short(settings.clip_norm)}", public_of(settings))
-        + " It holds towards the server and everybody else; shared noise needs all clients to be "
-        "honest and present, and a server that sees sums only."
+        + " It holds towards the server and everybody else; shared noise needs all clients but one "
+        "to be honest, all to be present, and a server that sees sums only."
     )
 
 
@@ -382,6 +385,31 @@ def _why(advice: Advice, best: pd.Series) -> str:
     return said
 
 
+def _protocol(advice: Advice, best: pd.Series, settings: FrontierSettings) -> str:
+    """Where the protocol of docs/protocol.md stands and what puts it there; empty where it is first
+    or was not asked about."""
+    if PROTOCOL not in settings.candidates or math.isinf(settings.needed_epsilon):
+        return ""
+    name = "The protocol (block Krylov with noise that clients share, docs/protocol.md)"
+    if settings.server != "sums":
+        return f"{name} is no candidate: its server must be behind secure sums."
+    table = advice.table
+    own = table[(table["method"] == PROTOCOL) & table["sums"] & table["noise"]]
+    if own.empty or own["rank"].iloc[0] == 1:  # a refusal is told beside the rules
+        return ""
+    row = own.iloc[0]
+    if row["excluded"]:
+        return f"{name} is left out: it {row['reason']}."
+    takes, other = (
+        f"{rounds(float(one['rounds']))}, {size(one['bytes_client'])}" for one in (row, best)
+    )
+    return (
+        f"{name} comes in place {row['rank']:.0f}: it {lost(row)}, as good in "
+        f"{_often(row['alike'], advice.seeds)} seeds, and takes {takes} a client; the first "
+        f"takes {other}."
+    )
+
+
 def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
     """What was asked and what does it, why, what would do without secure sums, the next best."""
     best, second, open_ = advice.place(1), advice.place(2), advice.other_server
@@ -409,4 +437,4 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
         said.append(f"Without secure sums: {named(open_)} ({lost(open_)}).")
     if second is not None and len(advice.group) == 1 and (open_ is None or open_["rank"] > 2):
         said.append(f"Next best: {named(second)} ({lost(second)}).")
-    return said
+    return [*said, *filter(None, [_protocol(advice, best, settings)])]

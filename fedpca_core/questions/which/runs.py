@@ -37,6 +37,9 @@ SEARCH = 20.0
 #: Records of another client that one that joined is told from.
 _STRANGERS = 50
 
+#: Whom clients who share their noise rely on: one that is curious knows its own.
+SHARED = Trust()
+
 #: What the leading spaces of the clients explain, by problem.
 _BEST: Remembered[Array] = Remembered(8)
 
@@ -76,7 +79,7 @@ def problem_of(settings: FrontierSettings, data: OwnData | None = None) -> Probl
         settings.delta,
         settings.clip_norm,
         Streams(settings.seed),
-        trust=Trust(0) if settings.shared_noise else None,
+        trust=SHARED if settings.shared_noise else None,
         mean_share=0.0 if honest.own_mean is None else settings.mean_share,
     )
     return _counting(private, counts)

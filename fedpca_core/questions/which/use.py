@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -12,6 +13,9 @@ import pandas as pd
 from fedpca_core import algorithms
 from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.questions.check.settings import CheckSettings
+from fedpca_core.questions.costs import ProblemSize
+from fedpca_core.questions.which.recommendation import PROTOCOL
+from fedpca_core.questions.which.runs import SHARED
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
@@ -34,6 +38,9 @@ class Use:
     #: dealt.
     table: str
     site: str
+    #: How many clients there are, and the columns that a run names.
+    clients: int
+    columns: tuple[str, ...]
 
     @classmethod
     def of(cls, row: pd.Series, settings: FrontierSettings, data: OwnData | None = None) -> Use:
@@ -45,15 +52,15 @@ class Use:
             secure_aggregation=sums,
             candidates=(row["method"],),
         )
-        known = data is not None and settings.problem == "table"
-        return cls(
-            deployed,
-            str(row["method"]),
-            int(row["rounds"]),
-            sums and noise,
-            data.name if known and data is not None else TABLE,
-            settings.client_column if known else SITE,
-        )
+        made = str(row["method"]), int(row["rounds"]), sums and noise
+        if data is None or settings.problem != "table":
+            features = range(1, ProblemSize.of(settings).features + 1)
+            named = settings.columns or tuple(f"x{number}" for number in features)
+            return cls(deployed, *made, TABLE, SITE, settings.clients, named)
+        site, numbers = settings.client_column, data.table.select_dtypes("number")
+        named = settings.columns or tuple(str(name) for name in numbers if name != site)
+        clients = data.table[site].nunique() if site else settings.clients
+        return cls(deployed, *made, data.name, site, clients, named)
 
     def files(self) -> dict[str, str]:
         """Everything by file name."""
@@ -165,15 +172,29 @@ class Use:
     def commands(self) -> str:
         """Three commands: the server, a client's node, and the start of the run."""
         c = self.settings
-        limit = "" if math.isinf(c.epsilon) else f" epsilon={c.epsilon!r} delta={c.delta!r}"
-        columns = "" if math.isinf(c.epsilon) else ' columns="' + ",".join(c.columns or ("a", "b"))
-        columns += '"' if columns else ""
-        run = (
-            f'settings="settings.json" method="{self.method}" clients={c.clients} '
-            f'rounds={self.rounds}{columns} out="trace.npz"'
-        )
+        private = not math.isinf(c.epsilon)
+        run = {
+            "settings": "settings.json",
+            "method": f"{self.method}_centred" if self._constant else self.method,
+            "clients": self.clients,
+            "rounds": self.rounds,
+            "out": "trace.npz",
+        }
+        limit = f" epsilon={c.epsilon!r} delta={c.delta!r}" * private
+        if private:
+            run["columns"] = ",".join([*self.columns, *["one"] * self._constant])
+        if self._covered:
+            limit += f" sharers={SHARED.honest(self.clients)}"
+            run["colluding"] = SHARED.colluding
+
+        def started(connection: str, **more: str) -> str:
+            told = " ".join(f"{key}={json.dumps(value)}" for key, value in (run | more).items())
+            return f"flwr run engines/flower {connection} --run-config {shlex.quote(told)}"
+
         return "\n".join(
             [
+                "# first a simulation: made-up records, a file for each client in a folder",
+                started("local", data="clients"),
                 "# the server; docs/flower.md has its certificates",
                 "flower-superlink --ssl-ca-certfile ca.crt --ssl-certfile server.pem \\",
                 "  --ssl-keyfile server.key --enable-supernode-auth",
@@ -182,17 +203,39 @@ class Use:
                 "  --root-certificates ca.crt --auth-supernode-private-key node \\",
                 f'  --node-config \'client=0 data="{TABLE}" memory="memory"{limit}\'',
                 "# the run",
-                f"flwr run engines/flower lab --run-config '{run}'",
+                started("lab"),
             ]
         )
+
+    @property
+    def _covered(self) -> bool:
+        """Whether clients share their noise on a network too: everybody is in every sum there."""
+        return self.shared and METHODS[self.method].algorithm.waits
+
+    @property
+    def _constant(self) -> bool:
+        """Whether a column of one constant says the mean, which is in no message of its own."""
+        return self.method == PROTOCOL and self._covered and self._centred
+
+    @property
+    def _centred(self) -> bool:
+        """Whether the records are taken about their mean."""
+        return not self.settings.problem.startswith("decay") and self.settings.scaling != "none"
 
     def refused(self) -> str:
         """What of this a network does not do, or the estimator; empty where all is done."""
         said = []
-        if self.shared:
+        if self.shared and not self._covered:
             said.append(
-                "On a network every client adds its noise in full, since one that shares it may "
-                "fall silent; the errors there are those without secure sums."
+                f"On a network sums of {METHODS[self.method].title} go on without a client that "
+                "falls silent, so every client adds its noise in full; the errors there are those "
+                "without secure sums."
+            )
+        if self._constant:
+            said.append(
+                "On a network the mean is no release of its own: every file ends with a column "
+                "“one” of a constant about as large as the others are, and answers are centred by "
+                "what the noisy matrix says of it."
             )
         if self.method not in COMPARED:
             said.append(
@@ -205,13 +248,12 @@ class Use:
     def check(self) -> CheckSettings:
         """The deployment file of the leak check."""
         c = self.settings
-        centring = "none" if c.problem.startswith("decay") or c.scaling == "none" else "pooled"
         there = c.carried(CheckSettings)
         return replace(
             there,
             method=self.method,
             rounds=self.rounds,
-            centring=centring,
+            centring="pooled" if self._centred else "none",
             values="real" if c.problem.startswith("decay") else "grid",
         )
 
