@@ -1,4 +1,4 @@
-"""Turns: who computes next. Who came first, and whoever had a turn before somewhat later."""
+"""Turns: who computes next. Who came first; the rest of a young result somewhat later."""
 
 import itertools
 import threading
@@ -10,9 +10,10 @@ from contextlib import contextmanager
 #: Jobs of more estimated seconds than this are long: they have turns and workers of their own,
 #: which give way to everything else.
 LONG_SECONDS = 5.0
-#: Whoever had a turn before lets those pass who come within so many seconds: a first picture for
-#: everybody, without keeping the other pieces from anybody for good. Longer than people leave a
-#: dial alone: a server that makes second pieces first falls behind and stays there.
+#: What follows the first piece of a result is done from so many seconds on after its beginning, if
+#: others wait: a first picture for everybody. Longer than people leave a dial alone, since a server
+#: that makes second pieces first falls behind and stays there; who is still there after it waits
+#: for all of it, and is then served like anybody else.
 LATER_SECONDS = 20.0
 
 
@@ -27,18 +28,19 @@ class Turns:
         self._lock = threading.Lock()
 
     @contextmanager
-    def asked(self, again: bool = False) -> Iterator[Callable[[float], bool]]:
+    def asked(self, begun: float | None = None) -> Iterator[Callable[[float], bool]]:
         """Ask for a place: the function waits so many seconds for it and says whether it is there.
 
         The place is given back at the end.
 
         Parameters
         ----------
-        again : bool
-            Whether whoever asks had a place before for the same result.
+        begun : float, optional
+            Seconds of the clock at which the result began, where it had a place before.
         """
-        called = threading.Event()
-        ticket = time.monotonic() + LATER_SECONDS * again, next(self._numbers), called
+        called, now = threading.Event(), time.monotonic()
+        due = now if begun is None else max(now, begun + LATER_SECONDS)
+        ticket = due, next(self._numbers), called
         held = False
 
         def mine(seconds: float) -> bool:

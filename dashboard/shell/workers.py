@@ -219,16 +219,16 @@ class Pool:
         settings: Settings,
         data: OwnData | None,
         long: bool = False,
-        again: bool = False,
+        begun: float | None = None,
         which: Sequence[Any] = (),
     ) -> Run[Any]:
         """Run a study on the next free worker; while there is none, steps say so.
 
-        ``which`` holds the piece of it, if it is for one. ``again`` says that pieces of the same
-        result came before: those who have none go first. Where a process ends amid its work,
+        ``which`` holds the piece of it, if it is for one. ``begun`` says when the result began, if
+        pieces of it came before: those who have none go first. Where a process ends amid its work,
         another one does it; where that ends too, nobody tries a third time.
         """
-        with self._turns[long].asked(again) as mine:
+        with self._turns[long].asked(begun) as mine:
             while not mine(WAIT_SECONDS):
                 yield WAITING
             with suppress(Gone):
@@ -354,7 +354,8 @@ def in_turn(
 
     A look that is refused says nothing of the whole.
     """
-    looked, in_pieces = False, isinstance(study, InPieces) and bool(study.pieces(settings))
+    began, looked = time.monotonic(), False
+    in_pieces = isinstance(study, InPieces) and bool(study.pieces(settings))
     if isinstance(study, InPieces) and in_pieces:
         first = study.piece_identity(settings, study.pieces(settings)[0], data)
         looked = PIECES.find(first) is not None
@@ -368,7 +369,7 @@ def in_turn(
                 yield replace(WAITING, result=study.outlined(outlines), look=study.look_said(look))
     if isinstance(study, InPieces) and in_pieces:
         return (yield from together(workers, study, settings, data, long, looked))
-    return (yield from workers.run(study, settings, data, long, looked))
+    return (yield from workers.run(study, settings, data, long, began if looked else None))
 
 
 def _without_result(step: Step[Any]) -> Step[Any]:
@@ -400,7 +401,7 @@ def together(
     than for one of them; and who has nothing to show yet goes before the second piece of others,
     and before all pieces of who has ``looked`` already.
     """
-    pieces = study.pieces(settings)
+    pieces, began = study.pieces(settings), time.monotonic()
     heard: list[Step[Any]] = [WAITING for _ in pieces]
     left = threading.Event()
 
@@ -415,8 +416,8 @@ def together(
         key = study.piece_identity(settings, which, data)
         found = PIECES.find(key)
         if found is None:
-            again = looked or number > 0
-            run = workers.run(study, settings, data, long, again, [which])
+            begun = began if looked or number > 0 else None
+            run = workers.run(study, settings, data, long, begun, [which])
             found = outcome(run, watch)
             if not left.is_set():  # what was left halfway is not kept
                 PIECES.keep(key, found)

@@ -169,36 +169,37 @@ def test_an_environment_that_makes_no_sense_stops_the_server(monkeypatch, text):
         limits.number("FEDPCA_MAX_MB", 1600)
 
 
-def test_turns_are_taken_by_who_had_least_and_in_order_and_not_by_who_has_left():
+def test_turns_are_in_order_but_for_young_results_that_had_one_and_not_of_who_has_left():
     turns, entered, leave = Turns(1), [], threading.Event()
 
-    def work(name: str, again: bool) -> None:
-        with turns.asked(again) as mine:
+    def work(name: str, begun: float | None) -> None:
+        with turns.asked(begun) as mine:
             if mine(10):
                 entered.append(name)
                 leave.wait(10)
 
-    threads = []
-    for name, again in (("first", False), ("a second piece", True), ("new", False)):
-        threads.append(threading.Thread(target=work, args=(name, again)))
+    threads, now = [], time.monotonic()
+    long_ago = now - 3 * turns_module.LATER_SECONDS
+    for name, begun in (("first", None), ("young", now), ("new", None), ("old", long_ago)):
+        threads.append(threading.Thread(target=work, args=(name, begun)))
         threads[-1].start()
         time.sleep(0.05)
     with turns.asked() as left:
         assert not left(0.01)
-        threads.append(threading.Thread(target=work, args=("newest", False)))
+        threads.append(threading.Thread(target=work, args=("newest", None)))
         threads[-1].start()
         time.sleep(0.05)
     assert entered == ["first"]
     leave.set()
     for thread in threads:
         thread.join(10)
-    assert entered == ["first", "new", "newest", "a second piece"]
+    assert entered == ["first", "new", "old", "newest", "young"]
 
 
 def test_nobody_lets_others_pass_for_good(monkeypatch):
     monkeypatch.setattr(turns_module, "LATER_SECONDS", 0.05)
     turns = Turns(1)
-    with turns.asked(again=True) as second:
+    with turns.asked(time.monotonic()) as second:
         time.sleep(0.1)
         with turns.asked() as late:
             assert not late(0.01), "it came after those that the second piece lets pass"

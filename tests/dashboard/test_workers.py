@@ -246,8 +246,8 @@ class Crowd:
     def crowded(self, long: bool) -> bool:
         return self._crowded
 
-    def run(self, study, settings, data, long=False, again=False, which=()):
-        self.asked.append((getattr(settings, "rounds", 0), again))
+    def run(self, study, settings, data, long=False, begun=None, which=()):
+        self.asked.append((getattr(settings, "rounds", 0), begun is not None))
         return study.run_piece(settings, which[0], data) if which else study.run(settings, data)
 
 
@@ -401,10 +401,10 @@ def test_what_was_finished_before_somebody_left_is_not_computed_again(pool, monk
     pieces = STUDIES["frontier"].pieces(PIECES)
     ask = pool.run
 
-    def counted(study, settings, data, long, again, which):
-        assert again == (which != [pieces[0]]), "who has nothing yet goes first"
+    def counted(study, settings, data, long, begun, which):
+        assert (begun is None) == (which == [pieces[0]]), "who has nothing yet goes first"
         asked.extend(which)
-        return ask(study, settings, data, long, again, which)
+        return ask(study, settings, data, long, begun, which)
 
     monkeypatch.setattr(pool, "run", counted)
     outcome(together(pool, STUDIES["frontier"], PIECES, None))
