@@ -1,6 +1,7 @@
 """The one exception of the core: a sentence a visitor can act on."""
 
 import unicodedata
+from collections.abc import Collection
 from math import isfinite
 from numbers import Integral
 
@@ -49,6 +50,17 @@ def require_whole(what: str, value: object) -> None:
     )
 
 
+def require_choice(what: str, value: object, choices: Collection[str]) -> None:
+    """Raise `InvalidInput` unless ``value`` is among the choices; ``what`` begins the sentence."""
+    *others, last = map(repr, choices)
+    require(value in choices, f"{what} is {', '.join(others)} or {last}, not {value!r}.")
+
+
+def require_known(what: str, name: str, known: Collection[str]) -> None:
+    """Raise `InvalidInput` unless there is a thing of that name; ``what`` says what it would be."""
+    require(name in known, f"There is no {what} “{name}”; choose one of {', '.join(known)}.")
+
+
 def require_positive(what: str, value: float, usual: float) -> None:
     """Raise `InvalidInput` unless ``value`` is positive and finite."""
     require(
@@ -70,6 +82,6 @@ def check_client(client: int, clients: int, called: str = "one") -> None:
     Raises InvalidInput: names the clients there are; ``called`` is what to choose.
     """
     require(
-        client < clients,
+        0 <= client < clients,
         f"There is no client {client} among {clients}; choose {called} from 0 to {clients - 1}.",
     )

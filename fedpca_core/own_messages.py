@@ -12,7 +12,7 @@ from fedpca_core.algorithms.one_shot import OneShot
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.deployment import CENTRINGS, Deployment
-from fedpca_core.errors import require, require_noise, require_whole
+from fedpca_core.errors import require, require_choice, require_noise, require_whole
 from fedpca_core.problems.announced import FINE, PublicFacts
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.transcript import Exchange, Transcript
@@ -106,10 +106,7 @@ def attack_arrays(
     features = _checked(answers, frames, kind)
     require_whole("The number of records", samples)
     require(samples >= 1, f"A client with messages holds at least 1 record, not {samples}.")
-    require(
-        dtype in ("float64", "float32"),
-        f"Messages are read in the formats float64 and float32, not {dtype}.",
-    )
+    require_choice("The format of messages", dtype, ("float64", "float32"))
     centring = centring or ("none" if mean is None else "announced")
     require(
         centring in CENTRINGS and (centring == "announced") == (mean is not None),

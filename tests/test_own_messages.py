@@ -75,7 +75,7 @@ def test_noise_keeps_the_records():
         ([MATRIX], None, {"kind": "matrix", "grid": 0.0}, "positive"),
         ([MATRIX], None, {"kind": "matrix", "grid": 1, "mean": MEAN[:3]}, "40 numbers"),
         ([MATRIX], None, {"kind": "matrix", "centring": "announced"}, "give the mean"),
-        ([MATRIX], None, {"kind": "matrix", "dtype": "float16"}, "not float16"),
+        ([MATRIX], None, {"kind": "matrix", "dtype": "float16"}, "not 'float16'"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_a_sentence(received, sent, facts, words):

@@ -14,9 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithms.consensus_tools import average, in_turn, one_of
+from fedpca_core.algorithms.consensus_tools import average, in_turn
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.errors import require, require_positive
+from fedpca_core.errors import require, require_choice, require_positive
 from fedpca_core.linalg.stiefel import polar, uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
@@ -78,10 +78,10 @@ class ConsensusADMM(Algorithm):
             steps >= 1, f"There must be at least 1 local step, not {steps}; 10 suits most data."
         )
         require(reset >= 0, f"Duals are reset at round 1, 2, ..., or never (0), not {reset}.")
-        one_of("The server's average", self.average, ("mean", "printed", "memory", "polar"))
-        one_of("The local start", self.local_start, ("own", "consensus"))
-        one_of("The sampling", self.sampling, ("random", "round robin"))
-        one_of("The first frame", self.initial, ("orthonormal", "uniform"))
+        require_choice("The server's average", self.average, ("mean", "printed", "memory", "polar"))
+        require_choice("The local start", self.local_start, ("own", "consensus"))
+        require_choice("The sampling", self.sampling, ("random", "round robin"))
+        require_choice("The first frame", self.initial, ("orthonormal", "uniform"))
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         shape = (setting.features, self.components)

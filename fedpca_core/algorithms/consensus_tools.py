@@ -1,11 +1,10 @@
-"""Pieces that FedPE, FedPG and their readers share: loss, gradient, averages, turns, choices."""
+"""Pieces that FedPE, FedPG and their readers share: loss, gradient, averages, turns."""
 
 from typing import Any
 
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar, transpose
 from fedpca_core.protocol.algorithm import Inbox, ServerState, Setting
 from fedpca_core.streams import Streams
@@ -68,9 +67,3 @@ def in_turn(round_: int, setting: Setting, streams: Streams) -> IntArray:
     # The last group of a pass is filled up from the one before it.
     begin = min(group * size, setting.clients - size)
     return np.sort(order[begin : begin + size]).astype(np.int64)
-
-
-def one_of(what: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Refuse a choice that is not among ``allowed``."""
-    listed = ", ".join(map(repr, allowed[:-1])) + f" or {allowed[-1]!r}"
-    require(value in allowed, f"{what} is {listed}, not {value!r}.")

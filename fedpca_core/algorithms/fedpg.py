@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fedpca_core.algorithms.admm import ConsensusADMM
-from fedpca_core.algorithms.consensus_tools import REFUSAL, one_of, smooth_gradient
+from fedpca_core.algorithms.consensus_tools import REFUSAL, smooth_gradient
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
+from fedpca_core.errors import require_choice
 from fedpca_core.linalg.stiefel import orthonormalise, polar, tangent, transpose
 from fedpca_core.problems.client_data import ClientData
 
@@ -40,8 +41,8 @@ class FedPG(ConsensusADMM):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("The projection", self.projection, ("stiefel", "printed"))
-        one_of("The retraction", self.retraction, ("qr", "polar"))
+        require_choice("The projection", self.projection, ("stiefel", "printed"))
+        require_choice("The retraction", self.retraction, ("qr", "polar"))
 
     def first_local(self, frame: Array) -> Array:
         return orthonormalise(frame)

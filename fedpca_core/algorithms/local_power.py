@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Arrays
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_choice
 from fedpca_core.linalg.stiefel import orthonormalise, random_frame, recondition
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
@@ -58,10 +58,7 @@ class LocalPower(Algorithm):
             self.local_steps >= 1,
             f"LocalPower takes at least 1 local step, not {self.local_steps}.",
         )
-        require(
-            self.schedule in ("halving", "decay"),
-            f"The schedule of local steps is 'halving' or 'decay', not {self.schedule!r}.",
-        )
+        require_choice("The schedule of local steps", self.schedule, ("halving", "decay"))
 
     def steps(self, round_: int) -> int:
         if self.schedule == "decay":

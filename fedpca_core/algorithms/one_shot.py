@@ -12,7 +12,7 @@ import numpy as np
 
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Arrays
-from fedpca_core.errors import require
+from fedpca_core.errors import require_choice
 from fedpca_core.linalg.stiefel import random_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
@@ -55,10 +55,7 @@ class OneShot(Algorithm):
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
-        require(
-            self.variant in _UPLOADS,
-            f"One-shot averaging has the variants {', '.join(_UPLOADS)}, not {self.variant!r}.",
-        )
+        require_choice("The variant of one-shot averaging", self.variant, _UPLOADS)
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = random_frame(streams.generator("start"), setting.features, self.components)

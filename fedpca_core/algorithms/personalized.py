@@ -17,7 +17,7 @@ import numpy as np
 
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_choice
 from fedpca_core.linalg.stiefel import orthonormalise, polar, uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.personal_model import (
@@ -91,10 +91,7 @@ class PersonalizedPCA(Algorithm):
                 value is None or (np.isfinite(value) and value > 0),
                 f"The {name} must be positive, not {value}; leave it out for the safe value.",
             )
-        require(
-            self.start_from in STARTS,
-            f"The start is one of {', '.join(STARTS)}, not {self.start_from!r}.",
-        )
+        require_choice("The start", self.start_from, STARTS)
         records = int(setting.samples.sum())
         require(
             self.start_from != "pooled" or records > self.components,

@@ -22,7 +22,7 @@ import numpy as np
 
 from fedpca_core.algorithms.method import Look, Method, by_name
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.errors import require, require_positive
+from fedpca_core.errors import require, require_choice, require_positive
 from fedpca_core.linalg.stiefel import polar, random_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
@@ -71,10 +71,7 @@ class VariableSplitting(Algorithm):
             self.inner_steps >= 1,
             f"Variable splitting makes at least 1 inner step a round, not {self.inner_steps}.",
         )
-        require(
-            self.constraint in ("stiefel", "free"),
-            f"X_i is constrained to 'stiefel' or 'free', not {self.constraint!r}.",
-        )
+        require_choice("The constraint of X_i", self.constraint, ("stiefel", "free"))
 
     def notes(self, setting: Setting) -> tuple[str, ...]:
         if self.constraint == "stiefel" or self.penalty_factor >= 2:

@@ -83,11 +83,7 @@ def _statement(testimony: Testimony, round_: int) -> Arrays:
 
 
 def _subtract(exchange: Exchange, latest: Mapping[int, Arrays], clients: Sequence[int]) -> Exchange:
-    if not exchange.recorded:
-        raise InvalidInput(
-            f"The messages of round {exchange.round} were not recorded; "
-            "run again with Channel(record='full') or a larger byte_limit."
-        )
+    exchange.check_recorded()
     if exchange.sums is None:
         raise InvalidInput(
             "Collusion is about sums over clients, but the server received every client's own "

@@ -155,7 +155,8 @@ def growing(
     (FAPS) is read as if it did; the estimate then shows how far that takes a naive server.
     """
     chosen = transcript.until(rounds)
-    check_client(chosen, client)
+    if chosen.exchanges:  # else the answer is the prior
+        check_took_part(chosen, client)
     pairs = chosen.pairs(client)
     seen = {
         exchange.round: pair for (exchange, _), pair in zip(chosen.seen(client), pairs, strict=True)
@@ -174,10 +175,8 @@ def growing(
         yield plain if plain.equations else anything
 
 
-def check_client(transcript: Transcript, client: int) -> None:
+def check_took_part(transcript: Transcript, client: int) -> None:
     """Refuse a client that took no part, because then there is nothing to attack."""
-    if len(transcript.exchanges) == 0:
-        return  # no rounds: the answer is the prior
     require(
         len(transcript.seen(client)) > 0,
         f"Client {client} took part in none of the {len(transcript.exchanges)} rounds, so the "

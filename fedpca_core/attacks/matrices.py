@@ -49,6 +49,15 @@ def _listed(states: Iterator[Belief], rounds: int) -> Part[list[Belief]]:
     return found
 
 
+def _round_by_round(
+    states: Callable[[Transcript, Deployment, int], Iterator[Belief]],
+) -> MatrixReading:
+    """A reading from what is believed before any message and after every round."""
+    return lambda view, deployment, client, effort: _listed(
+        states(view, deployment, client), len(view.exchanges)
+    )
+
+
 def _after_each(made: Callable[[Deployment], LinearReading]) -> MatrixReading:
     """A reading that gives a matrix after every round, or the last one alone."""
 
@@ -93,43 +102,37 @@ def _at_the_end(last: Belief, rounds: int) -> list[Belief]:
     return [*[Belief.nothing(len(last.given))] * rounds, last]
 
 
-def _low_rank(
-    view: Transcript, deployment: Deployment, client: int, effort: Effort
-) -> Part[list[Belief]]:
+@_round_by_round
+def _low_rank(view: Transcript, deployment: Deployment, client: int) -> Iterator[Belief]:
     """Answers that are products: a factor that is whole after a few rounds."""
-
-    def states() -> Iterator[Belief]:
-        last = Belief.nothing(view.features)
+    last = Belief.nothing(view.features)
+    yield last
+    for count in range(1, len(view.exchanges) + 1):
+        if last.whole is None:
+            try:
+                read = low_rank(view, client, count, noise=deployment.upload_noise)
+            except InvalidInput:  # it has not taken part yet, or made several steps at once
+                yield last
+                continue
+            last = Belief.of_factor(read, complete=read.complete)
         yield last
-        for count in range(1, len(view.exchanges) + 1):
-            if last.whole is None:
-                try:
-                    read = low_rank(view, client, count, noise=deployment.upload_noise)
-                except InvalidInput:  # it has not taken part yet, or made several steps at once
-                    yield last
-                    continue
-                last = Belief.of_factor(read, complete=read.complete)
-            yield last
-
-    return (yield from _listed(states(), len(view.exchanges)))
 
 
-def _model(
-    view: Transcript, deployment: Deployment, client: int, effort: Effort
-) -> Part[list[Belief]]:
+@_round_by_round
+def _model(view: Transcript, deployment: Deployment, client: int) -> Iterator[Belief]:
     """Uploads that are models of the client's data, read as they are."""
-
-    def states() -> Iterator[Belief]:
-        last = Belief.nothing(view.features)
+    last = Belief.nothing(view.features)
+    yield last
+    for exchange in view.exchanges:
+        if sent := _sent(exchange, client):
+            last = _of_model(sent, view, deployment, client) or last
         yield last
-        for exchange in view.exchanges:
-            rows = np.flatnonzero(exchange.participants == client)
-            if len(rows) and exchange.uploads is not None:
-                sent = {name: array[rows[0]] for name, array in exchange.uploads.items()}
-                last = _of_model(sent, view, deployment, client) or last
-            yield last
 
-    return (yield from _listed(states(), len(view.exchanges)))
+
+def _sent(exchange: Exchange, client: int) -> dict[str, Array]:
+    """What a client uploaded in a round, by name; nothing where it took no part or is hidden."""
+    row = np.flatnonzero(exchange.participants == client)[:1]
+    return {name: array[at] for name, array in (exchange.uploads or {}).items() for at in row}
 
 
 def _of_model(
@@ -160,14 +163,13 @@ def _span(
     total = None if deployment.records is None else deployment.records.records_total
     last = Belief.nothing(view.features)
     for exchange in view.exchanges:
-        rows = np.flatnonzero(exchange.participants == client)
-        if not len(rows) or exchange.uploads is None:
+        sent = _sent(exchange, client)
+        if not sent:
             continue
-        if "eigenvectors" not in exchange.uploads:  # they came with their sizes
-            sent = {name: array[rows[0]] for name, array in exchange.uploads.items()}
+        if "eigenvectors" not in sent:  # they came with their sizes
             read = _of_model(sent, view, deployment, client)
             return _at_the_end(read or last, len(view.exchanges))
-        vectors = exchange.uploads["eigenvectors"][rows[0]]
+        vectors = sent["eigenvectors"]
         last = Belief.of_frame(vectors[:, : deployment.rank(client)])
         for found in matrices_of_span(
             vectors[:, :samples],
@@ -183,61 +185,51 @@ def _span(
     return _at_the_end(last, len(view.exchanges))
 
 
-def _sums(
-    view: Transcript, deployment: Deployment, client: int, effort: Effort
-) -> Part[list[Belief]]:
+@_round_by_round
+def _sums(view: Transcript, deployment: Deployment, client: int) -> Iterator[Belief]:
     """Sums of answers: the pooled matrix, or each client's where the participants change."""
     samples = deployment.held(client)
     rounding_only = deployment.dtype == "float64" and deployment.upload_noise == 0
-
-    def states() -> Iterator[Belief]:
-        yield Belief.nothing(view.features)
-        rounds = pooled_rounds(view, client)
-        next(rounds)
-        for count, (estimate, rank) in enumerate(rounds, 1):
-            if changing(view):
-                found = factor_of(estimate, int(view.samples[client]))
-                if rank < view.features:  # others explain the sums too; its records may decide
-                    yield Belief(estimate, rank, found, sure=False, dense=True)
-                else:
-                    yield Belief.of_factor(found)
-                continue
-            determined, read = rank >= view.features, None
-            if not (determined and rounding_only):
-                system = mean_system(view, client, count)
-                read = from_answers(system, samples, noise=deployment.upload_noise)
-            if read is not None and read.complete:
-                yield Belief.of_factor(read)
-            elif determined:  # solved, more exactly than a factor of rounded answers is
-                yield Belief.of_factor(factor_of(estimate, samples))
+    yield Belief.nothing(view.features)
+    rounds = pooled_rounds(view, client)
+    next(rounds)
+    for count, (estimate, rank) in enumerate(rounds, 1):
+        if changing(view):
+            found = factor_of(estimate, int(view.samples[client]))
+            if rank < view.features:  # others explain the sums too; its records may decide
+                yield Belief(estimate, rank, found, sure=False, dense=True)
             else:
-                yield Belief(estimate, rank, dense=True)
+                yield Belief.of_factor(found)
+            continue
+        determined, read = rank >= view.features, None
+        if not (determined and rounding_only):
+            system = mean_system(view, client, count)
+            read = from_answers(system, samples, noise=deployment.upload_noise)
+        if read is not None and read.complete:
+            yield Belief.of_factor(read)
+        elif determined:  # solved, more exactly than a factor of rounded answers is
+            yield Belief.of_factor(factor_of(estimate, samples))
+        else:
+            yield Belief(estimate, rank, dense=True)
 
-    return (yield from _listed(states(), len(view.exchanges)))
 
-
-def _joined(
-    view: Transcript, deployment: Deployment, client: int, effort: Effort
-) -> Part[list[Belief]]:
+@_round_by_round
+def _joined(view: Transcript, deployment: Deployment, client: int) -> Iterator[Belief]:
     """What changed between the earlier run and this one, after each round of both."""
     before = deployment.earlier
     assert before is not None
-
-    def states() -> Iterator[Belief]:
-        last = Belief.nothing(view.features)
+    last = Belief.nothing(view.features)
+    yield last
+    rounds = min(len(before.exchanges), len(view.exchanges))
+    for count in range(1, rounds + 1):
+        if last.whole is None:
+            try:
+                read = joined(before, view, client, count, noise=deployment.upload_noise)
+                last = Belief.of_factor(read, complete=read.complete)
+            except InvalidInput:
+                if count == rounds and not last.read:
+                    raise
         yield last
-        rounds = min(len(before.exchanges), len(view.exchanges))
-        for count in range(1, rounds + 1):
-            if last.whole is None:
-                try:
-                    read = joined(before, view, client, count, noise=deployment.upload_noise)
-                    last = Belief.of_factor(read, complete=read.complete)
-                except InvalidInput:
-                    if count == rounds and not last.read:
-                        raise
-            yield last
-
-    return (yield from _listed(states(), len(view.exchanges)))
 
 
 def changing(view: Transcript) -> bool:
@@ -246,24 +238,20 @@ def changing(view: Transcript) -> bool:
     return any(not np.array_equal(one.sum_weights > 0, first) for one in view.exchanges)
 
 
-def _summed_model(
-    view: Transcript, deployment: Deployment, client: int, effort: Effort
-) -> Part[list[Belief]]:
+@_round_by_round
+def _summed_model(view: Transcript, deployment: Deployment, client: int) -> Iterator[Belief]:
     """Sums of models: what they say of all clients together."""
-
-    def of(exchange: Exchange) -> Belief:
+    yield Belief.nothing(view.features)
+    for exchange in view.exchanges:
+        found = Belief.nothing(view.features)
         for array in (exchange.sums or {}).values():
             if (matrix := unpacked(array, view.features)) is not None:
-                return Belief.of_factor(factor_of(matrix, deployment.held(client)))
+                found = Belief.of_factor(factor_of(matrix, deployment.held(client)))
+                break
             if array.shape[:1] == (view.features,):
-                return Belief.of_frame(array)
-        return Belief.nothing(view.features)
-
-    def states() -> Iterator[Belief]:
-        yield Belief.nothing(view.features)
-        yield from map(of, view.exchanges)
-
-    return (yield from _listed(states(), len(view.exchanges)))
+                found = Belief.of_frame(array)
+                break
+        yield found
 
 
 def _replayed(

@@ -9,7 +9,7 @@ kind (FedPower, attack surface).
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.linear_system import check_client, check_prior
+from fedpca_core.attacks.linear_system import check_prior, check_took_part
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.transcript import Transcript
 
@@ -35,7 +35,8 @@ def membership_score(
     _check_noise(noise)
     for candidate in (first, second):
         check_prior(candidate, transcript.features)
-    check_client(transcript, client)
+    if transcript.exchanges:
+        check_took_part(transcript, client)
     middle, difference = 0.5 * (first + second), first - second
     total = squared = 0.0
     for probe, answer in transcript.pairs(client):

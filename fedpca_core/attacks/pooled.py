@@ -14,7 +14,7 @@ import numpy as np
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.linear import Estimate, completion
 from fedpca_core.attacks.linear_system import LinearSystem, is_single_precision
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import InvalidInput, check_client, require
 from fedpca_core.protocol.transcript import Exchange, Transcript
 
 #: A direction is a client's alone when so little of it belongs to the others.
@@ -53,10 +53,7 @@ class _Sum:
 
 
 def _sums(transcript: Transcript, client: int) -> Iterator[_Sum]:
-    require(
-        0 <= client < transcript.clients,
-        f"There is no client {client}; choose one of 0 to {transcript.clients - 1}.",
-    )
+    check_client(client, transcript.clients)
     require(
         not transcript.exchanges
         or any(exchange.sum_weights[client] > 0 for exchange in transcript.exchanges),
@@ -72,11 +69,7 @@ def _sums(transcript: Transcript, client: int) -> Iterator[_Sum]:
 
 
 def _message(exchange: Exchange) -> tuple[Array, Array]:
-    if not exchange.recorded:
-        raise InvalidInput(
-            f"The messages of round {exchange.round} were not recorded; "
-            "run again with Channel(record='full') or a larger byte_limit."
-        )
+    exchange.check_recorded()
     if exchange.sums is None:
         raise InvalidInput(
             "This attack reads sums over clients, but the server received every client's own "

@@ -14,6 +14,7 @@ import numpy as np
 
 from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.arrays import Array, IntArray
+from fedpca_core.attacks.linear_system import check_took_part
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar, remove_span
 from fedpca_core.problems.client_data import ClientData
@@ -62,11 +63,7 @@ def participations(
     method = cast(ConsensusADMM, algorithm)
     chosen = transcript.until(rounds)
     seen = chosen.seen(client)
-    require(
-        len(seen) > 0,
-        f"Client {client} took part in none of the {len(chosen.exchanges)} rounds, so the server "
-        "holds no message of it; choose another client or read more rounds.",
-    )
+    check_took_part(chosen, client)
     frame = method.first_local(chosen.exchanges[0].downlink["frame"])
     dual = np.zeros_like(frame)
     multiplier = np.zeros((frame.shape[1], frame.shape[1]))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_choice
 from fedpca_core.problems.records import check_clip_norm
 from fedpca_core.settings import short
 
@@ -82,10 +82,7 @@ class Calibration:
     clip_norm: float = 1.0
 
     def __post_init__(self) -> None:
-        require(
-            self.kind in CALIBRATIONS,
-            f"Noise is calibrated as 'exact' or 'published', not {self.kind!r}.",
-        )
+        require_choice("The calibration of noise", self.kind, CALIBRATIONS)
         require(self.columns >= 1, f"A frame has at least 1 column, not {self.columns}.")
         check_clip_norm(self.clip_norm)
         _check(self.epsilon, self.delta, self.releases)

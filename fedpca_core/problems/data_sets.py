@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import InvalidInput, require_known
 
 #: The environment variable that names another folder of data files.
 FOLDER_VARIABLE = "FEDPCA_DATA"
@@ -133,10 +133,7 @@ def find(
 
     Raises InvalidInput: an unknown key.
     """
-    require(
-        key in DATA_SETS,
-        f"There is no data set called {key!r}; choose one of {', '.join(DATA_SETS)}.",
-    )
+    require_known("data set", key, DATA_SETS)
     one = DATA_SETS[key]
     root = data_folder(folder)
     stored = tuple(root / name for name in one.files)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from fedpca_core.arrays import AnyArray
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import InvalidInput, require, require_known
 from fedpca_core.problems.data_sets import DATA_SETS, files_of, find
 
 
@@ -52,10 +52,7 @@ def file_stamp(name: str, folder: str | os.PathLike[str] | None = None) -> tuple
 
     Raises InvalidInput: an unknown name, or a data set that is not on this machine.
     """
-    require(
-        name in SOURCES,
-        f"There are no images called {name!r}; choose one of {', '.join(SOURCES)}.",
-    )
+    require_known("set of images", name, SOURCES)
     files = files_of(name, folder)
     return (files[0], files[0].stat().st_mtime_ns) if files else None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_choice
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.personal_model import scatter
@@ -71,7 +71,7 @@ def personal(
         np.isfinite(spread) and spread >= 0,
         f"The spread of the clients must be at least 0, not {spread}; 0 makes them all alike.",
     )
-    require(reading in READINGS, f"The spread is read as 'std' or 'literal', not {reading!r}.")
+    require_choice("The reading of the spread", reading, READINGS)
     require(
         np.isfinite(noise_variance) and noise_variance > 0,
         f"The noise variance must be positive, not {noise_variance}; try 0.5.",

@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_choice
 from fedpca_core.linalg.stiefel import polar, symmetric_part, tangent, transpose
 from fedpca_core.streams import Streams
 
@@ -124,11 +124,5 @@ def check_model(noise_variance: float, spread: float, prior: str, gradient: str)
         f"The spread of the clients must be positive, not {spread}; "
         "use global averaging for clients that are all alike.",
     )
-    require(
-        prior in PRIORS,
-        f"The prior is one of {', '.join(PRIORS)}, not {prior!r}.",
-    )
-    require(
-        gradient in GRADIENTS,
-        f"The gradient is 'exact' or 'printed', not {gradient!r}.",
-    )
+    require_choice("The prior", prior, PRIORS)
+    require_choice("The gradient", gradient, GRADIENTS)

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.errors import InvalidInput, require, require_whole
+from fedpca_core.errors import InvalidInput, check_client, require, require_whole
 from fedpca_core.guarantee import RECORD, Guarantee, PaidMean, Unit
 from fedpca_core.problems.announced import FINE, PublicFacts
 from fedpca_core.problems.client_data import ClientData, checked_blocks
@@ -394,11 +394,7 @@ def without_record(problem: Problem, client: int, record: int) -> Problem:
             "The records of this problem are not kept, so none can be left out; choose a smaller "
             "problem."
         )
-    require(
-        0 <= client < problem.clients,
-        f"There is no client {client} among {problem.clients}; "
-        f"choose one from 0 to {problem.clients - 1}.",
-    )
+    check_client(client, problem.clients)
     held = problem.blocks[client].shape[1]
     require(
         0 <= record < held,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedpca_core.arrays import Array
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_choice
 
 #: Rounding in the norm of a clipped record, relative to it.
 NORM_ROUNDING = 1e-9
@@ -34,10 +34,7 @@ def clip(block: Array, norm: float = 1.0) -> Array:
 
 def treat(block: Array, treatment: str, norm: float = 1.0) -> Array:
     """Normalise, clip, or leave the records as they are ("raw": no guarantee can follow)."""
-    require(
-        treatment in TREATMENTS,
-        f"Records are 'normalised', 'clipped' or left 'raw', not {treatment!r}.",
-    )
+    require_choice("The treatment of records", treatment, TREATMENTS)
     if treatment == "raw":
         return block
     return normalise(block, norm) if treatment == "normalised" else clip(block, norm)

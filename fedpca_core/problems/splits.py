@@ -6,7 +6,7 @@ from numbers import Integral
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import InvalidInput, require, require_choice
 from fedpca_core.streams import Streams
 
 SPLITS = ("even", "uneven", "dirichlet")
@@ -42,10 +42,7 @@ def samples_per_client(
     Raises InvalidInput: an unknown split, fewer than two clients, more clients than records, a
     minimum that does not fit, or a concentration that is not positive.
     """
-    require(
-        split in SPLITS,
-        f"The split must be 'even', 'uneven' or 'dirichlet', not {split!r}.",
-    )
+    require_choice("The split", split, SPLITS)
     check_clients(clients)
     require(
         total >= clients,
@@ -115,7 +112,7 @@ def by_kind(
     Raises InvalidInput: an unknown split, more kinds or clients than there are, a client with too
     few records.
     """
-    require(split in BY_KIND, f"The split must be one of {', '.join(BY_KIND)}, not {split!r}.")
+    require_choice("The split", split, BY_KIND)
     check_clients(clients)
     many = int(kinds.max()) + 1
     require(

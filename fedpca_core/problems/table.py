@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_choice
 from fedpca_core.problems.announced import PublicFacts, decimal_steps, schema_bounds
 from fedpca_core.problems.heterogeneity import (
     DEALT,
@@ -85,10 +85,7 @@ def from_table(
     InvalidInput
         Whatever `clean_table` or `public_table` refuses, and sizes that do not fit.
     """
-    require(
-        scaling in SCALINGS,
-        f"The scaling must be 'standardise', 'centre' or 'none', not {scaling!r}.",
-    )
+    require_choice("The scaling", scaling, SCALINGS)
     if heterogeneity is None:
         heterogeneity = 0.0 if client_column is None else 1.0
     check_heterogeneity(heterogeneity)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_choice
 
 #: A column of more distinct texts than this makes no features.
 MOST_CATEGORIES = 20
@@ -160,10 +160,7 @@ def handled(numbers: pd.DataFrame, missing: str) -> tuple[pd.DataFrame, str]:
         "columns" leaves out every column with a gap, "fill" puts the column's median there. Rows
         with a gap are dropped, or the table refused, by whoever knows which other cells count.
     """
-    require(
-        missing in MISSING_CELLS,
-        f"Missing cells are one of {', '.join(MISSING_CELLS)}, not {missing!r}.",
-    )
+    require_choice("What becomes of missing cells", missing, MISSING_CELLS)
     finite = np.isfinite(numbers.to_numpy())
     gaps = len(numbers) - finite.sum(axis=0)
     partly = (gaps > 0) & (gaps < len(numbers))

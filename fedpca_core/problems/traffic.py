@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_choice
 from fedpca_core.problems.heterogeneity import DEALT
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.splits import BY_KIND, by_kind
@@ -139,9 +139,7 @@ def prepare(
         ("transform", transform, ("log", "none")),
         ("standardising", standardising, ("global", "local", "centre")),
     ):
-        require(
-            value in allowed, f"The {what} is {' or '.join(map(repr, allowed))}, not {value!r}."
-        )
+        require_choice(f"The {what}", value, allowed)
     kinds = kinds_of(traffic)
     if traffic.owners is None and split in BY_KIND:
         places = by_kind(split, kinds, clients, seed=seed, concentration=concentration, each=each)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.arrays import Array
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_known
 from fedpca_core.problems.data_sets import files_of, find
 from fedpca_core.problems.traffic_schemas import SCHEMAS
 
@@ -92,10 +92,7 @@ def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
 
     Raises InvalidInput: unknown name; the files are not there.
     """
-    require(
-        key in SCHEMAS,
-        f"There is no traffic called {key!r}; choose one of {', '.join(SCHEMAS)}.",
-    )
+    require_known("set of traffic", key, SCHEMAS)
     schema = SCHEMAS[key]
     files = files_of(key, folder)
     # Rows of no split (duplicates, further attacks) are never read.

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from fedpca_core.arrays import Array, Arrays, BoolArray, IntArray
-from fedpca_core.errors import InvalidInput, require, require_whole
+from fedpca_core.errors import InvalidInput, require, require_choice, require_whole
 from fedpca_core.guarantee import Guarantee, PaidMean
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import check_components
@@ -80,10 +80,7 @@ class Setting:
             f"Participation must lie in (0, 1], not {self.participation}; "
             "1 lets every client take part.",
         )
-        require(
-            self.absent in ("memory", "present"),
-            f"Absent clients are handled by 'memory' or 'present', not {self.absent!r}.",
-        )
+        require_choice("The rule for absent clients", self.absent, ("memory", "present"))
 
     @property
     def participants_per_round(self) -> int:

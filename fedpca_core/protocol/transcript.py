@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedpca_core.arrays import Array, Arrays, IntArray
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import InvalidInput, check_client, require
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,14 @@ class Exchange:
     bytes_down: int
     #: The same of one client's upload.
     upload_bytes: int
+
+    def check_recorded(self) -> None:
+        """Refuse a round without its messages."""
+        require(
+            self.recorded,
+            f"The messages of round {self.round} were not recorded; "
+            "run again with Channel(record='full') or a larger byte_limit.",
+        )
 
 
 @dataclass(frozen=True)
@@ -96,20 +104,13 @@ class Transcript:
         InvalidInput
             Unknown client; messages hidden by secure aggregation or not recorded.
         """
-        require(
-            0 <= client < self.clients,
-            f"There is no client {client}; choose one of 0 to {self.clients - 1}.",
-        )
+        check_client(client, self.clients)
         found: list[tuple[Exchange, int]] = []
         for exchange in self.exchanges:
             rows = np.flatnonzero(exchange.participants == client)
             if not len(rows):
                 continue
-            if not exchange.recorded:
-                raise InvalidInput(
-                    f"The messages of round {exchange.round} were not recorded; "
-                    "run again with Channel(record='full') or a larger byte_limit."
-                )
+            exchange.check_recorded()
             if exchange.uploads is None:
                 raise InvalidInput(
                     f"This attack needs the uploads of client {client} itself, but under secure "

@@ -3,7 +3,7 @@
 import textwrap
 from pathlib import Path
 
-from fedpca_core.errors import require
+from fedpca_core.errors import require_known
 from fedpca_core.problems.data_sets import COMMAND, DATA_SETS, DataSet, find
 
 _WIDTH = 100
@@ -15,7 +15,7 @@ def by_name(name: str) -> DataSet:
     Raises InvalidInput: there is none.
     """
     names = {one.name: one for one in DATA_SETS.values()}
-    require(name in names, f"There is no data set “{name}”; choose one of {', '.join(names)}.")
+    require_known("data set", name, names)
     return names[name]
 
 

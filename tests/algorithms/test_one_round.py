@@ -54,7 +54,7 @@ def test_one_shot_needs_single_uploads() -> None:
         fp.simulate(
             mixed(), fp.OneShot(COMPONENTS), rounds=1, channel=fp.Channel(secure_aggregation=True)
         )
-    with pytest.raises(InvalidInput, match="variants projectors, stacked, not 'mean'"):
+    with pytest.raises(InvalidInput, match="averaging is 'projectors' or 'stacked', not 'mean'"):
         fp.simulate(mixed(), fp.OneShot(COMPONENTS, "mean"), rounds=1)
 
 

@@ -183,7 +183,7 @@ def test_attacks_say_which_messages_they_lack(attack, ssi):
     unrecorded = transcript(problem(), fp.SSI(5), 2, channel=fp.Channel(record="estimates"))
     with pytest.raises(InvalidInput, match="round 1 were not recorded"):
         attack(unrecorded)
-    with pytest.raises(InvalidInput, match="There is no client 7; choose one of 0 to 4"):
+    with pytest.raises(InvalidInput, match="There is no client 7 among 5; choose one from 0 to 4"):
         attack(ssi, client=7)
     with pytest.raises(InvalidInput, match="prior must be a finite matrix of 50 x 50"):
         attack(ssi, prior=np.eye(3))

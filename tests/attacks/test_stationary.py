@@ -96,7 +96,7 @@ def test_refusals_say_what_to_do(problem):
     trace = run(problem, fp.FedPG(2), 6)
     with pytest.raises(fp.InvalidInput, match="replays the duals of FedPE and FedPG, but SSI"):
         stationary.participations(trace.transcript, fp.SSI(2))
-    with pytest.raises(fp.InvalidInput, match="no client 10; choose one of 0 to 9"):
+    with pytest.raises(fp.InvalidInput, match="no client 10 among 10; choose one from 0 to 9"):
         stationary.fit_runs(trace.transcript, fp.FedPG(2), 10)
     summed = run(problem, fp.FedPG(2), 6, channel=fp.Channel(secure_aggregation=True))
     with pytest.raises(fp.InvalidInput, match="under secure aggregation"):

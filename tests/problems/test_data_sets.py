@@ -136,5 +136,5 @@ def test_missing_data_are_refused_by_name():
     require_here(["digits", "heart"])
     with pytest.raises(MissingData, match="“Beijing air, daily” is not on this machine: “py"):
         require_here(["heart", "beijing"])
-    with pytest.raises(InvalidInput, match="no data set called 'moons'"):
+    with pytest.raises(InvalidInput, match="no data set “moons”"):
         files_of("moons")

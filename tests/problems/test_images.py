@@ -123,7 +123,7 @@ def test_the_live_resolution_never_exceeds_the_stored_one():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"name": "cats"}, "no images called 'cats'; choose one of digits"),
+        ({"name": "cats"}, "no set of images “cats”; choose one of digits"),
         ({"clients": 1}, "number of clients is 1"),
         ({"clients": 2000}, r"more clients \(2000\) than samples \(1797\)"),
         ({"clients": 20, "max_samples": 10}, r"more clients \(20\) than samples \(10\)"),
@@ -193,7 +193,7 @@ def test_missing_data_name_the_command_before_anything_is_done(monkeypatch, tmp_
         images("mnist")
     with pytest.raises(InvalidInput, match="choose Fashion-MNIST, which is here"):
         images("olivetti", folder=tmp_path / "nowhere")
-    with pytest.raises(InvalidInput, match="no images called 'moons'"):
+    with pytest.raises(InvalidInput, match="no set of images “moons”"):
         images("moons")
 
 

@@ -136,7 +136,7 @@ def test_missing_cells_cost_what_is_said():
     np.testing.assert_array_equal(filled[::4], np.nanmedian(table["a"]))
     with pytest.raises(InvalidInput, match="Values are missing in a"):
         clean_table(table, missing="refuse")
-    with pytest.raises(InvalidInput, match="Missing cells are one of"):
+    with pytest.raises(InvalidInput, match="What becomes of missing cells is"):
         handled(table, "guess")
 
 

@@ -222,7 +222,7 @@ def test_missing_data_sets_name_the_command():
     assert traffic.available() == ("iot23",)
     with pytest.raises(InvalidInput, match="data ton-iot” says where to get it, or choose IoT-23"):
         traffic.load("ton")
-    with pytest.raises(InvalidInput, match="no traffic called 'kdd99'"):
+    with pytest.raises(InvalidInput, match="no set of traffic “kdd99”"):
         traffic.load("kdd99")
 
 

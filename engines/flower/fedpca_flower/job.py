@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import InvalidInput, require, require_choice
 from fedpca_core.guarantee import FROM_THE_SYSTEM
 from fedpca_core.problems.own_records import Column, first_difference
 from fedpca_core.problems.perturbation import Budget, Trust, source_guarantee
@@ -68,10 +68,7 @@ class FedJob:
     def __post_init__(self) -> None:
         require(self.clients >= 2, f"A run needs at least 2 clients, not {self.clients}.")
         require(self.rounds >= 1, f"A run needs at least 1 round, not {self.rounds}.")
-        require(
-            self.weights in ("records", "equal"),
-            f"Clients count by their 'records' or 'equal', not {self.weights!r}.",
-        )
+        require_choice("What clients count by", self.weights, ("records", "equal"))
         require(
             self.timeout > 0 and self.patience >= 0,
             f"Timeout and patience are seconds, not {self.timeout} and {self.patience}.",

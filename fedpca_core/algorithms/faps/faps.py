@@ -22,7 +22,7 @@ from fedpca_core.algorithms.faps.inner import answer, join
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.algorithms.method import Look, Method, by_name
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.errors import require, require_positive
+from fedpca_core.errors import require, require_choice, require_positive
 from fedpca_core.linalg.stiefel import orthonormalise, random_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
@@ -97,10 +97,7 @@ class FAPS(Algorithm):
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
-        require(
-            self.inner_rule in rules.INNER_RULES,
-            f"FAPS's inner rule is one of {', '.join(rules.INNER_RULES)}, not {self.inner_rule!r}.",
-        )
+        require_choice("FAPS's inner rule", self.inner_rule, rules.INNER_RULES)
         require(
             self.inner_steps >= 1 and self.inner_limit >= 1,
             f"FAPS makes at least 1 inner step a round, not {self.inner_steps} "

@@ -24,7 +24,7 @@ from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.baselines import scaled_identity
 from fedpca_core.attacks.linear import symmetric_prior
-from fedpca_core.attacks.linear_system import check_client
+from fedpca_core.attacks.linear_system import check_took_part
 from fedpca_core.attacks.replay.least_squares import Fit
 from fedpca_core.attacks.replay.search import ReplayStage, Search
 from fedpca_core.attacks.replay.setup import Setup
@@ -105,7 +105,7 @@ class Replaying:
         )
         method = cast(FAPS, algorithm.unwrapped)
         chosen = transcript.until(rounds)
-        check_client(chosen, client)
+        check_took_part(chosen, client)
         seen = chosen.seen(client)
         require(
             len(seen) >= 2,
