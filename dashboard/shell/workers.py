@@ -401,9 +401,14 @@ def together(
     than for one of them; and who has nothing to show yet goes before the second piece of others,
     and before all pieces of who has ``looked`` already.
     """
-    pieces, began = study.pieces(settings), time.monotonic()
+    pieces, stages, began = study.pieces(settings), study.stages(settings), time.monotonic()
     heard: list[Step[Any]] = [WAITING for _ in pieces]
+    running: list[Future[Any]] = []
     left = threading.Event()
+
+    @cache
+    def at(stage: int) -> Any:
+        return study.gathered(settings, [task.result() for task in running[:stage]])
 
     def one(number: int) -> Any:
         def watch(step: Step[Any]) -> bool:
@@ -413,6 +418,8 @@ def together(
             return not left.is_set()
 
         which = pieces[number]
+        if before := max((stage for stage in stages if stage <= number), default=0):
+            which = study.narrowed(settings, which, at(before))
         key = study.piece_identity(settings, which, data)
         found = PIECES.find(key)
         if found is None:
@@ -424,15 +431,17 @@ def together(
         return found
 
     with ThreadPoolExecutor(workers.size) as threads:
-        running = [threads.submit(one, number) for number in range(len(pieces))]
+        for number in range(len(pieces)):
+            running.append(threads.submit(one, number))
         try:
             told: tuple[int, Any] = 0, None
             while (ready := _first_open(running)) < len(pieces):
                 now, news = heard[ready], None
                 if told[0] < ready or told[1] is not now.result:
                     found = [task.result() for task in running[:ready]]
-                    if (whole := study.at_stage(settings, told[0], found)) is not None:
-                        return whole
+                    for stage in stages:
+                        if told[0] < stage <= ready and study.enough(settings, at(stage)):
+                            return at(stage)
                     told = ready, now.result
                     growing = [] if now.result is None else [now.result]
                     news = study.gathered(settings, found + growing)
@@ -444,9 +453,8 @@ def together(
                 text = study.said(shares.count(1.0), len(pieces), now.text)
                 yield Step(sum(shares) / len(pieces), text, news) if begun else WAITING
                 wait(running[ready : ready + 1], LOOK_SECONDS if begun else WAIT_SECONDS)
-            found = [task.result() for task in running]
-            whole = study.at_stage(settings, told[0], found)
-            return study.gathered(settings, found) if whole is None else whole
+            passed = (stage for stage in stages if study.enough(settings, at(stage)))
+            return at(next(passed, len(pieces)))
         finally:
             left.set()
             for task in running:

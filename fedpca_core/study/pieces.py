@@ -75,18 +75,13 @@ class InPieces(Study[S, R], Generic[S, R]):
         so that the result does not hang on how fast each was."""
         return ()
 
+    def narrowed(self, settings: S, which: Any, before: R | None) -> Any:
+        """A piece as it is run, once it is known what the last stage ``before`` it came to."""
+        return which
+
     def enough(self, settings: S, result: R | None) -> bool:
         """Whether the pieces that are left are not needed."""
         return False
-
-    def at_stage(self, settings: S, before: int, found: Sequence[Any]) -> R | None:
-        """The whole result, where one of the stages after ``before`` pieces is enough."""
-        for count in self.stages(settings):
-            if before < count <= len(found):
-                whole = self.gathered(settings, found[:count])
-                if self.enough(settings, whole):
-                    return whole
-        return None
 
     def said(self, done: int, pieces: int, doing: str) -> str:
         """How far the pieces have come, for the progress bar."""
@@ -101,6 +96,7 @@ class InPieces(Study[S, R], Generic[S, R]):
         if not pieces:
             return (yield from self.piece(settings, data))
         found: list[Any] = []
+        stages, before = self.stages(settings), None
 
         def news(step: Step[Any]) -> Step[R]:
             growing = [] if step.result is None else [step.result]
@@ -109,6 +105,8 @@ class InPieces(Study[S, R], Generic[S, R]):
             return Step(fraction, self.said(len(found), len(pieces), step.text), so_far)
 
         for which in pieces:
+            if before is not None:
+                which = self.narrowed(settings, which, before)
             key = self.piece_identity(settings, which, data)
             one = None if kept is None else kept.find(key)
             if one is None:
@@ -117,10 +115,11 @@ class InPieces(Study[S, R], Generic[S, R]):
                     kept.keep(key, one)
             found.append(one)
             done = len(found)
-            if (whole := self.at_stage(settings, done - 1, found)) is not None:
-                return whole
-            text = self.said(done, len(pieces), "done")
-            yield Step(done / len(pieces), text, self.gathered(settings, found))
-        whole = self.gathered(settings, found)
-        assert whole is not None
-        return whole
+            now = self.gathered(settings, found)
+            if done in stages:
+                before = now
+            if done in stages and self.enough(settings, now):
+                break
+            yield Step(done / len(pieces), self.said(done, len(pieces), "done"), now)
+        assert now is not None
+        return now

@@ -346,6 +346,21 @@ def test_a_stage_that_is_enough_ends_a_study_wherever_it_runs(wanted, done):
     assert outcome(together(Crowd(False), Counted(), asked, None)) == list(range(done))
 
 
+class Narrowing(Counted):
+    """Pieces that hang on what the stage before them came to."""
+
+    def narrowed(self, settings, which, before):
+        return which + 100 * len(before)
+
+
+def test_a_piece_hangs_on_the_stage_before_it_wherever_it_runs():
+    asked, known = replace(TINY, clients=20), [0, 1, 2, *(303, 304, 305), *(606, 607, 608)]
+    assert outcome(Narrowing().run(asked)) == known
+    crowd = Crowd(False)
+    crowd.size = 3
+    assert outcome(together(crowd, Narrowing(), asked, None)) == known
+
+
 def test_a_pool_is_crowded_where_many_wait_for_each_worker():
     turns, pool = Turns(0), Pool(2)
     pool._turns[False] = turns

@@ -11,7 +11,14 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.which import remedies, sizes
 from fedpca_core.questions.which.frontier import Front
 from fedpca_core.questions.which.look import CLIENTS, RECORDS, TableLook
-from fedpca_core.questions.which.recommendation import Advice, meant, named, seconds, sentences
+from fedpca_core.questions.which.recommendation import (
+    Advice,
+    meant,
+    named,
+    often,
+    seconds,
+    sentences,
+)
 from fedpca_core.questions.which.remedies import Remedy
 from fedpca_core.questions.which.rules import ORDER, RULES, share, size
 from fedpca_core.questions.which.settings import AXES, FrontierSettings
@@ -224,7 +231,8 @@ def judged(found: Advice, settings: FrontierSettings) -> pd.DataFrame:
             {
                 "Place": "–" if math.isnan(row["rank"]) else f"{row['rank']:.0f}",
                 "Configuration": named(row),
-                "First in": f"{round(row['first'] * found.seeds)} of {found.seeds}",
+                "As good in": often(row, "alike"),
+                "Passes in": often(row, "passes"),
                 "Loses": share(row["unexplained"]),
                 "Worst client": share(row["worst_client"]),
                 "Bytes": size(row["bytes_client"]),

@@ -1,28 +1,31 @@
 """Which method to use: every candidate run as it would be deployed, judged by explicit rules.
 
 Data, starts and noise are drawn from several seeds; the rules judge medians, and every seed by
-itself says which configuration comes first in it and which are as good. Where seeds do not tell,
-more are drawn.
+itself says which configurations are as good in it as the one that loses least. Of whom the seeds do
+not tell, more are drawn.
 """
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.arrays import Array, IntArray
+from fedpca_core.arrays import IntArray
 from fedpca_core.guarantee import in_words
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions.costs import ProblemSize
 from fedpca_core.questions.which.frontier import Front, Frontier, Unattacked, searched
 from fedpca_core.questions.which.rules import (
     BY_LOSS,
+    EDGE,
+    GOOD,
     RULES,
-    SURE,
+    SHARES,
     ended,
     judged,
     left_out,
@@ -49,12 +52,8 @@ WAYS: Mapping[tuple[bool, bool], str] = {
 
 
 #: Seeds over which an advice is given, up to so many entries of all clients' matrices: the first,
-#: and where they do not tell what is as good, more. A long run allows few.
-SEEDS = ((20_000, (12, 24, 48, 96)), (500_000, (12,)), (math.inf, (5,)))
-#: Standard errors of the interval of a share of the seeds: 95%.
-_ERRORS = 1.96
-#: Columns that count seeds.
-SHARES = ("first", "alike", "passes")
+#: and of whom they do not tell whether he is as good, more. A long run allows few.
+SEEDS = ((20_000, (12, 24, 48, 96, 192, 384)), (500_000, (12,)), (math.inf, (5,)))
 #: What docs/protocol.md takes, with shared noise under secure sums.
 PROTOCOL = "block_krylov"
 #: What identifies a configuration.
@@ -69,11 +68,11 @@ class Advice:
     ----------
     table : pandas.DataFrame
         A row a configuration: medians over the seeds of the frontier's columns, with ``sums``,
-        ``noise``, ``way``, ``excluded``, ``reason`` and ``rank`` by the rules, and the shares of
-        the seeds in which it comes ``first``, is ``alike`` the first, and ``passes``; the
-        recommended one first.
+        ``noise``, ``way``, ``excluded``, ``reason``, ``standing`` and ``rank`` by the rules, how
+        many ``seeds`` it was run from, and the shares of these in which it is ``alike`` the
+        ``reference``, who loses least, and ``passes``; the recommended one first.
     seeds : int
-        Seeds so far.
+        Seeds so far; who is decided is not run from the last ones.
     refusals : mapping of candidate to the sentence why it could not run
     runs, paths : pandas.DataFrame
         A row a run, and a row a round of it; see `rules.ended`. What the rules judge: other budgets
@@ -96,20 +95,13 @@ class Advice:
 
     @property
     def group(self) -> pd.DataFrame:
-        """The first group: the configurations that are as good in half of the seeds."""
-        known = self.table["rank"]
-        return self.table[(known == 1) | ((self.table["alike"] >= 0.5) & known.notna())]
+        """The first group: what is decided to pass and to be as good."""
+        return self.table[self.table["standing"] == GOOD]
 
     @property
-    def undecided(self) -> pd.DataFrame:
+    def edge(self) -> pd.DataFrame:
         """The configurations of which seeds do not tell whether they pass and are as good."""
-        table = self.table
-        (low, high), (weak, strong) = (
-            share_interval(table[name].to_numpy(dtype=float), self.seeds)
-            for name in ("alike", "passes")
-        )
-        may = (high >= 0.5) & (strong >= SURE) & table["excluded"].isin(BY_LOSS)
-        return table[may & ((low <= 0.5) | (weak <= SURE))]
+        return self.table[self.table["standing"] == EDGE]
 
     @property
     def other_server(self) -> pd.Series | None:
@@ -147,11 +139,6 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
         noisy = not math.isinf(settings.needed_epsilon)
         return [base, replace(base, secure_aggregation=True, shared_noise=noisy)]
 
-    def seeds(self, settings: FrontierSettings) -> list[int]:
-        """The seeds over which the advice is given."""
-        count = max(settings.seeds, _seeds(settings)[-1])
-        return [(settings.seed + k) % 100_000 for k in range(count)]
-
     def run_piece(
         self, settings: FrontierSettings, which: FrontierSettings, data: OwnData | None
     ) -> Run[Front]:
@@ -168,42 +155,56 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
 
     def pieces(self, settings: FrontierSettings) -> list[FrontierSettings]:
         """Every way from every seed, and what attacks must search for from the first."""
-        ways, first = self.ways(settings), enough_seeds(settings)
-        plain = [replace(way, seed=seed) for seed in self.seeds(settings) for way in ways]
-        searching: list[FrontierSettings] = []
-        if settings.searches and math.isinf(settings.needed_epsilon):
-            some = (key for key in settings.candidates if searched(key, ways[0]))
-            searching = [replace(ways[0], candidates=(key,), searches=True) for key in some]
-        return [*plain[: first * len(ways)], *searching, *plain[first * len(ways) :]]
+        return _pieces(settings, _seeds(settings))
 
     def stages(self, settings: FrontierSettings) -> list[int]:
-        ways = len(self.ways(settings))
-        beside = len(self.pieces(settings)) - ways * len(self.seeds(settings))
-        first = enough_seeds(settings)
-        counts = [first, *(count for count in _seeds(settings) if count > first)]
-        return [ways * count + beside for count in counts]
+        ways, whole = len(self.ways(settings)), len(self.pieces(settings))
+        return [whole - ways * (_seeds(settings)[-1] - count) for count in _seeds(settings)]
+
+    def narrowed(
+        self, settings: FrontierSettings, which: FrontierSettings, before: Advice | None
+    ) -> FrontierSettings:
+        """Who is on the edge, and who loses least, to be told from."""
+        assert before is not None
+        table = before.table
+        needed = table[(table["standing"] == EDGE) | table["reference"]]
+        here = needed[needed["way"] == WAYS[_kind(which)]]
+        some = set((needed if here.empty else here)["method"])
+        return replace(which, candidates=tuple(key for key in which.candidates if key in some))
 
     def enough(self, settings: FrontierSettings, result: Advice | None) -> bool:
-        return result is not None and result.undecided.empty
+        return result is not None and result.edge.empty
 
     def cost(self, settings: FrontierSettings, data: OwnData | None = None) -> Cost:
-        every = [Frontier().cost(piece, data) for piece in self.pieces(settings)]
-        return Cost(max(one.megabytes for one in every), sum(one.seconds for one in every))
+        """Of the first stage, and of two candidates from the seeds beyond."""
+        pieces, first = self.pieces(settings), self.stages(settings)[0]
+        every = [Frontier().cost(piece, data) for piece in pieces[:first]]
+        two = replace(pieces[-1], candidates=settings.candidates[:2])
+        later = Frontier().cost(two, data).seconds * (len(pieces) - first)
+        return Cost(max(one.megabytes for one in every), later + sum(one.seconds for one in every))
 
     def gathered(self, settings: FrontierSettings, found: Sequence[Front]) -> Advice | None:
         """Up to the first stage all that is there; later the whole stages, which differ less."""
         first, *later = self.stages(settings)
-        return self.advice(settings, found) if len(found) <= first or len(found) in later else None
+        if len(found) > first:
+            # All pieces of a way and a stage are of the same candidates.
+            last, same = found[-1], found[-1 - len(self.ways(settings))]
+            done = len(last.table) + len(last.refusals) == len(same.table) + len(same.refusals)
+            if len(found) not in later or not done:
+                return None
+        return self.advice(settings, found)
 
     def advice(self, settings: FrontierSettings, found: Sequence[Front]) -> Advice:
         """The advice from some pieces."""
         refusals: dict[str, str] = {}
         done: dict[int, int] = {}
         kinds: list[tuple[bool, bool]] = []
-        for way, front in zip(self.pieces(settings), found, strict=False):
-            kinds.append((way.secure_aggregation, not math.isinf(way.epsilon)))
+        first = self.stages(settings)[0]
+        for number, (way, front) in enumerate(zip(self.pieces(settings), found, strict=False)):
+            kinds.append(_kind(way))
             refusals |= {f"{name} {WAYS[kinds[-1]]}": why for name, why in front.refusals.items()}
             whole = len(front.table) + len(front.refusals) == len(way.candidates)
+            whole |= number >= first  # later stages are gathered whole, of fewer candidates
             done[way.seed] = done.get(way.seed, 0) + whole
         (every, numbers), (paths, _) = (
             _numbered(tables)
@@ -222,7 +223,7 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
     def tables(self, result: Advice, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
         shown = [
             *("rank", "method", "way", "unexplained", "worst_client", "sin_theta", "rounds"),
-            *("bytes_client", "epsilon", "finding", "first", "alike", "passes"),
+            *("bytes_client", "epsilon", "finding", "seeds", *SHARES, "standing"),
         ]
         return {
             "advice": pd.DataFrame({"advice": sentences(result, settings)}),
@@ -252,21 +253,24 @@ def advised(
     """Runs judged by the rules, seed by seed and in the middle."""
     seeds = max(runs["seed"].nunique(), 1)
     if runs.empty:
-        nothing = runs.assign(first=[], alike=[], passes=[], rank=[], excluded=[], reason=[])
+        judged_by = ("seeds", *SHARES, "rank", "excluded", "reason", "standing")
+        nothing = runs.reindex(columns=[*runs.columns, *judged_by])
         return Advice(nothing, seeds, refusals, runs, paths, clients)
     every = left_out(ended(runs, paths, settings), settings).reset_index(drop=True)
-    every = every.assign(first=False, alike=False, passes=every["excluded"] == "")
+    every = every.assign(
+        alike=False, passes=every["excluded"] == "", stage=_stage(every["seed"], settings)
+    )
+    # Who ran in a stage was asked from all of its seeds.
+    asked = every.drop_duplicates([*CONFIGURATION, "stage"]).set_index(CONFIGURATION)["stage"]
+    asked = asked.map(every.groupby("stage")["seed"].nunique()).groupby(level=CONFIGURATION).sum()
     able = every[every["excluded"].isin(BY_LOSS)]
     often = able.groupby(CONFIGURATION)["unexplained"].agg(["median", "size"])
-    often = often[often["size"] >= seeds / 2]
+    often = often[(often["size"] >= seeds / 2) & (asked.loc[often.index] == seeds)]
     if len(often):
         best = able.set_index(CONFIGURATION).loc[[often["median"].idxmin()]]
         least = able["seed"].map(best.set_index("seed")["unexplained"])
-        near = able[able["unexplained"] <= least + slack(least, settings.most_lost)]
-        costs = ["seed", "rounds", "bytes_client", "unexplained"]
-        cheap = near.sort_values(costs, kind="stable")
-        every.loc[near.index, "alike"] = True
-        every.loc[cheap.drop_duplicates("seed").index, "first"] = True
+        near = able["unexplained"] <= least + slack(least, settings.most_lost)
+        every.loc[near[near].index, "alike"] = True
     every = every.astype(dict.fromkeys(SHARES, float))
     groups = every.groupby(CONFIGURATION, sort=False)
     numbers = [name for name in every if pd.api.types.is_float_dtype(every[name])]
@@ -275,35 +279,59 @@ def advised(
         groups[numbers].median(),
         groups[["unexplained", "worst_client"]].min().add_suffix("_low"),
         groups[["unexplained", "worst_client"]].max().add_suffix("_high"),
-        groups[list(SHARES)].sum() / seeds,
+        groups[list(SHARES)].sum().div(asked, axis=0),
         groups[["protection", "searched", "note", "finding"]].first(),
+        asked.rename("seeds"),
     ]
-    table = pd.concat(spans, axis=1).reset_index()
+    table = pd.concat(spans, axis=1).assign(reference=False)
+    if len(often):
+        table.loc[[often["median"].idxmin()], "reference"] = True
+    table = table.reset_index()
     table["rounds"] = np.ceil(table["rounds"])
-    return Advice(judged(table, settings), seeds, refusals, runs, paths, clients)
+    table = judged(table, settings, len(_seeds(settings)))
+    return Advice(table, seeds, refusals, runs, paths, clients)
 
 
 def rejudged(advice: Advice, settings: FrontierSettings) -> Advice:
-    """The same runs, by other budgets."""
-    return advised(advice.runs, advice.paths, settings, advice.refusals, advice.clients)
+    """The same runs by other budgets, of the seeds from which all were run."""
+    runs = advice.runs[_stage(advice.runs["seed"], settings) == 0]
+    return advised(runs, advice.paths, settings, advice.refusals, advice.clients)
 
 
 def _seeds(settings: FrontierSettings) -> tuple[int, ...]:
+    """The counts of seeds after which it is asked whether they tell."""
     size = ProblemSize.of(settings)  # of a table, what its page says
-    return next(counts for most, counts in SEEDS if size.features**2 * size.clients <= most)
+    counts = next(counts for most, counts in SEEDS if size.features**2 * size.clients <= most)
+    first = max(settings.seeds, counts[0])
+    return first, *(count for count in counts if count > first)
+
+
+def _stage(seeds: pd.Series, settings: FrontierSettings) -> IntArray:
+    """With which of the counts every seed came."""
+    return np.searchsorted(_seeds(settings), (seeds - settings.seed) % 100_000, side="right")
+
+
+def _kind(settings: FrontierSettings) -> tuple[bool, bool]:
+    """Whether there are sums, and noise."""
+    return settings.secure_aggregation, not math.isinf(settings.epsilon)
+
+
+@lru_cache(maxsize=32)
+def _pieces(settings: FrontierSettings, counts: Sequence[int]) -> list[FrontierSettings]:
+    """The pieces of an advice; nobody changes the list."""
+    ways, seeds = Recommendation().ways(settings), range(settings.seed, settings.seed + counts[-1])
+    first = counts[0] * len(ways)
+    plain = [replace(way, seed=seed % 100_000) for seed in seeds for way in ways]
+    searching: list[FrontierSettings] = []
+    if settings.searches and math.isinf(settings.needed_epsilon):
+        some = (key for key in settings.candidates if searched(key, ways[0]))
+        searching = [replace(ways[0], candidates=(key,), searches=True) for key in some]
+    return [*plain[:first], *searching, *plain[first:]]
 
 
 def enough_seeds(settings: FrontierSettings) -> int:
     """Over how many seeds an advice is given, at least."""
-    return max(settings.seeds, _seeds(settings)[0])
-
-
-def share_interval(share: Array, count: int) -> tuple[Array, Array]:
-    """Wilson's interval of 95% for a share of ``count`` draws."""
-    square = _ERRORS**2 / count
-    middle = (share + square / 2) / (1 + square)
-    half = np.sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
-    return middle - half, middle + half
+    return _seeds(settings)[0]
 
 
 def seconds(row: pd.Series, settings: FrontierSettings) -> float:
@@ -346,9 +374,9 @@ def _asked(settings: FrontierSettings) -> str:
     )
 
 
-def _often(part: float, seeds: int) -> str:
-    """A share of the seeds in words."""
-    return f"{round(part * seeds)} of {seeds}"
+def often(row: pd.Series, column: str) -> str:
+    """A share of the seeds of a configuration in words."""
+    return f"{round(row[column] * row['seeds'])} of {row['seeds']:.0f}"
 
 
 def lost(row: pd.Series) -> str:
@@ -361,28 +389,28 @@ def lost(row: pd.Series) -> str:
     )
 
 
-def _why(advice: Advice, best: pd.Series) -> str:
-    """How sure the choice is: how often it is first, what is as good, and what may be."""
-    left, group, seeds = advice.table["rank"].notna().sum(), advice.group, advice.seeds
+def _why(advice: Advice) -> str:
+    """How sure the choice is: who is as good, in how many seeds, and who is on the edge."""
+    left, group = advice.table["rank"].notna().sum(), advice.group
+    said = f"The rules leave {left} of {len(advice.table)} configurations. "
+    if group.empty:
+        return said + "Of none do the seeds tell that it passes and is as good as who loses least."
+    names = [f"{named(row)} (in {often(row, 'alike')} seeds)" for _, row in group.iterrows()]
+    if len(names) == 1:
+        return said + f"One is as good as who loses least: {names[0]}."
+    many = f"These {len(names)} are as good as who loses least"
+    return said + f"{many}, and rounds, then bytes, decide: {'; '.join(names)}."
 
-    def names(rows: pd.DataFrame, column: str) -> str:
-        return "; ".join(
-            f"{named(row)} ({column} in {_often(row[column], seeds)})" for _, row in rows.iterrows()
-        )
 
-    said = (
-        f"The rules leave {left} of {len(advice.table)} configurations. It is first in "
-        f"{_often(best['first'], seeds)} seeds"
-    )
-    others = group[group["rank"] > 1]
-    if others.empty:
-        said += "; no other is as good in half of them."
-    else:
-        many = "this one is" if len(others) == 1 else f"these {len(others)} are"
-        said += f"; {many} as good, and rounds, then bytes, decide: {names(others, 'alike')}."
-    if len(advice.undecided):
-        said += f" Seeds do not agree on {names(advice.undecided, 'alike')}."
-    return said
+def on_edge(advice: Advice) -> str:
+    """Who is neither in the first group nor out of it, and in how many seeds it would be; or
+    nothing."""
+    names = [
+        f"{named(row)} (as good in {often(row, 'alike')} seeds, passes in {often(row, 'passes')})"
+        for _, row in advice.edge.iterrows()
+    ]
+    said = f"On the edge, since the seeds tell neither yes nor no: {'; '.join(names)}."
+    return said if names else ""
 
 
 def _protocol(advice: Advice, best: pd.Series, settings: FrontierSettings) -> str:
@@ -405,7 +433,7 @@ def _protocol(advice: Advice, best: pd.Series, settings: FrontierSettings) -> st
     )
     return (
         f"{name} comes in place {row['rank']:.0f}: it {lost(row)}, as good in "
-        f"{_often(row['alike'], advice.seeds)} seeds, and takes {takes} a client; the first "
+        f"{often(row, 'alike')} seeds, and takes {takes} a client; the first "
         f"takes {other}."
     )
 
@@ -417,17 +445,17 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
         whys = " ".join(f"{name}: {why}" for name, why in advice.refusals.items())
         return [f"{_asked(settings)}: no candidate could be run. {whys}"]
     wanted = enough_seeds(settings)
-    sure = "" if advice.seeds >= wanted else f" (so far, from {advice.seeds} of {wanted} seeds)"
+    so_far = "" if advice.seeds >= wanted else f" (so far, from {advice.seeds} of {wanted} seeds)"
+    edge = "" if so_far else on_edge(advice)
     if best is None:
-        edge = advice.table[advice.table["excluded"] == "sure"]
-        near = "".join(f" {named(row)} {row['reason']}." for _, row in edge.iterrows())
-        return [f"{_asked(settings)}: nothing that was run here does all of it{sure}.{near}"]
+        said = [f"{_asked(settings)}: nothing that was run here does all of it{so_far}.", edge]
+        return [one for one in said if one]
     budget = f", ε = {short(round(best['epsilon'], 3))}" if best["noise"] else ""
     said = [
         f"{_asked(settings)}: **{named(best)}**, {lost(best)}, {size(best['bytes_client'])} a "
-        f"client{budget}{sure}."
+        f"client{budget}{so_far}."
     ]
-    said.append(_why(advice, best))
+    said += [one for one in (_why(advice), edge) if one]
     if best["sums"] and not best["noise"]:
         said.append(
             "Two such runs still give away a record that joined between them: run once, or ask for "
@@ -435,6 +463,7 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
         )
     if open_ is not None:
         said.append(f"Without secure sums: {named(open_)} ({lost(open_)}).")
-    if second is not None and len(advice.group) == 1 and (open_ is None or open_["rank"] > 2):
+    named_already = len(advice.group) > 1 or edge or (open_ is not None and open_["rank"] == 2)
+    if second is not None and not named_already:
         said.append(f"Next best: {named(second)} ({lost(second)}).")
     return [*said, *filter(None, [_protocol(advice, best, settings)])]

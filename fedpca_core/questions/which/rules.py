@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
+from fedpca_core.arrays import Array
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import short
 
@@ -16,8 +18,15 @@ Row = Mapping[str, Any]
 #: Who loses least leaves room up to what may be lost; who stays within this share of it is as good,
 #: or within `NOTHING` of the whole variance. Without a limit, the same share of the loss itself.
 ALIKE, NOTHING = 0.5, 0.001
-#: Share of the seeds in which a configuration passes, at least, to be advised.
-SURE = 0.7
+#: Share of the seeds in which a configuration passes, at least, to be advised; in which it is as
+#: good, more than which puts it into the first group.
+SURE, HALF = 0.7, 0.5
+#: Columns with such shares.
+SHARES = ("alike", "passes")
+#: Chance that a share is decided wrongly, over all times that seeds are asked.
+WRONG = 0.05
+#: What is decided of a configuration: that it passes and is as good, or not even that by the seeds.
+GOOD, EDGE = "as good", "on the edge"
 #: What a run has lost, and costs, in the round in which it ends.
 _AT_END = ("round", "bytes_client", "sin_theta", "unexplained", "worst_client")
 
@@ -136,11 +145,14 @@ RULES: tuple[Rule, ...] = (
 #: Rules that hang on what is lost: who fails them in a seed may be as good as the first in it.
 BY_LOSS = ("", "lost", "sure")
 ORDER = (
-    "Of what is left, whatever is first in most seeds comes first. As good as the one that loses "
-    "least of the variance in the middle is whoever stays below half of what it leaves to the "
-    f"limit, or within {100 * NOTHING:g}% of the whole; among these fewer rounds, then fewer bytes "
-    "a client, then less lost decide. A run ends where it reaches its accuracy or settles, or with "
-    "the last round that rounds and bytes allow."
+    "As good in a seed as the one that loses least of the variance in the middle is whoever stays "
+    "below half of what it leaves to the limit, or within "
+    f"{100 * NOTHING:g}% of the whole. The first group is as good in more than half of the seeds "
+    f"and passes in {100 * SURE:g}% of them, by intervals that hold with {100 * (1 - WRONG):g}%, "
+    "or passes in every one; in the group fewer rounds, then fewer bytes a client, then less lost "
+    "decide. Who is on the edge, where an interval tells neither yes nor no, is run from more "
+    "seeds, and named apart where even these do not tell. A run ends where it reaches its accuracy "
+    "or settles, or with the last round that rounds and bytes allow."
 )
 
 
@@ -185,21 +197,56 @@ def left_out(table: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
     )
 
 
-def judged(table: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
-    """The table with what is `left_out`, and its ``rank``, the recommended row first.
+def share_interval(share: Array, count: Array, looks: int) -> tuple[Array, Array]:
+    """Wilson's intervals for shares of ``count`` draws each, which hold over all ``looks``."""
+    square = norm.isf(WRONG / 2 / looks) ** 2 / count
+    middle = (share + square / 2) / (1 + square)
+    half = np.sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
+    return middle - half, middle + half
+
+
+def standing(table: pd.DataFrame, looks: int) -> Array:
+    """`GOOD`, `EDGE`, or empty where it is decided that a configuration is neither, (rows,).
+
+    A median of losses is within the margin where the share of the seeds that stay within it is
+    above one half; its interval is that of a test of equivalence by signs.
+    """
+    seeds = table["seeds"].to_numpy(dtype=float)
+    (low, high), (weak, strong) = (
+        share_interval(table[name].to_numpy(dtype=float), seeds, looks) for name in SHARES
+    )
+    # Few seeds decide nothing about 70%; that none of them speaks against it is taken for a yes.
+    passes = (table["excluded"] == "") & ((weak > SURE) | (table["passes"] == 1))
+    may = table["excluded"].isin(BY_LOSS) & (high >= HALF) & (strong >= SURE)
+    return np.where(passes & (low > HALF), GOOD, np.where(may, EDGE, ""))
+
+
+def judged(table: pd.DataFrame, settings: FrontierSettings, looks: int = 1) -> pd.DataFrame:
+    """The table with what is `left_out`, its ``standing``, and its ``rank``, the recommended row
+    first.
 
     Parameters
     ----------
     table : DataFrame
-        One configuration a row, with the shares of the seeds in which it is ``first`` and
-        ``alike``.
+        One configuration a row, with the shares of its ``seeds`` in which it is ``alike`` the one
+        that loses least, and ``passes``.
+    looks : int
+        How often seeds are asked, at the most.
     """
     result = left_out(table, settings)
-    result = result.assign(left=result["excluded"] == "").sort_values(
-        ["left", "first", "alike", "unexplained", "rounds", "bytes_client"],
-        ascending=[False, False, False, True, True, True],
+    result["standing"] = standing(result, looks)
+    near = result["alike"] >= HALF
+    result = result.assign(
+        left=result["excluded"] == "",
+        good=result["standing"] == GOOD,
+        near=near,
+        far=result["unexplained"].where(~near, 0.0),
+    ).sort_values(
+        ["left", "good", "near", "far", "rounds", "bytes_client", "unexplained"],
+        ascending=[False, False, False, True, True, True, True],
         kind="stable",
         ignore_index=True,
     )
+    result = result.drop(columns=["good", "near", "far"])
     places = np.arange(1.0, len(result) + 1)
     return result.assign(rank=np.where(result.pop("left"), places, np.nan))
