@@ -44,7 +44,7 @@ from fedpca_core.questions.catalogue import KINDS, PRESETS, read_settings, studi
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Step, outcome
-from fedpca_core.study.files import write_whole
+from fedpca_core.study.files import read_whole, write_whole
 from fedpca_core.study.own_data import NoFile, OwnData
 
 #: Tables with more rows are written, not printed.
@@ -164,7 +164,7 @@ def _data(names: Sequence[str], given: Sequence[Path], folder: Path) -> int:
 
 def _settings(file: Path) -> Settings:
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_whole(file).decode()
     except (OSError, ValueError) as error:  # a path may hold a NUL, a file no text
         raise InvalidInput(
             f"The settings file {file} cannot be read ({getattr(error, 'strerror', error)}); give "

@@ -538,9 +538,9 @@ class Settings:
         )
         version = content.pop("version", cls.version)
         require(
-            isinstance(version, int) and version <= cls.version,
-            f"This configuration has version {said(version)}, newer than {cls.version}; "
-            "update the program.",
+            type(version) is int and 0 < version <= cls.version,
+            f"This configuration has version {said(version)}, and whole numbers from 1 to "
+            f"{cls.version} are read here; update the program.",
         )
         return cls._read(content, {name: name for name in cls.parameters()})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -113,6 +114,36 @@ def test_a_wrong_value_is_named_by_its_key(tmp_path, capsys):
     file.write_text("[" * 100_000)
     assert status(["run", str(file)]) == command.REFUSED
     assert "nested too deeply" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom", "/dev/null", "/dev/full"])
+def test_a_device_is_not_read_until_the_memory_is_full(device, tmp_path, capsys):
+    link = tmp_path / "mine.json"
+    link.symlink_to(device)
+    assert status(["run", str(link)]) == command.REFUSED
+    assert "cannot be read (it is a device)" in capsys.readouterr().err
+    file = tmp_path / "settings.json"
+    file.write_text(KINDS["converge"](problem="table").to_json())
+    assert status(["run", str(file), "--table", str(link)]) == command.REFUSED
+    assert "cannot be read (it is a device)" in capsys.readouterr().err
+
+
+def test_settings_come_through_a_pipe(capsys, monkeypatch):
+    """As a shell's <(…) hands them over."""
+    monkeypatch.setattr(command, "studies_of", lambda settings: [])
+    ours, theirs = os.pipe()
+    os.write(theirs, KINDS["converge"]().to_json().encode())
+    os.close(theirs)
+    assert status(["run", f"/dev/fd/{ours}"]) == 0
+    os.close(ours)
+
+
+@pytest.mark.parametrize("version", [0, -1, True, 2.0, "2", 10**400, None, []])
+def test_a_version_is_a_whole_number_that_was_there(version, tmp_path, capsys):
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps({"kind": "converge", "version": version}))
+    assert status(["run", str(file)]) == command.REFUSED
+    assert "This configuration has version" in capsys.readouterr().err
 
 
 def test_a_fault_of_ours_is_one_sentence_with_its_place(tmp_path, capsys, monkeypatch):

@@ -127,8 +127,9 @@ def dates(cells: pd.Series) -> pd.Series | None:
         cells = pd.to_datetime(cells, utc=True, errors="coerce", format="ISO8601")
     if cells.isna().all():
         return None
-    days: pd.Series = (cells - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
-    return days
+    # In the cells' own unit: nanoseconds end in 2262, and 9999-12-31 often means “open”.
+    since: pd.Series = cells - pd.Timestamp(0, tz="UTC").as_unit(cells.dt.unit)
+    return since.dt.total_seconds() / 86_400.0
 
 
 def categories(cells: pd.Series) -> list[str]:

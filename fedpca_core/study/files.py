@@ -1,9 +1,21 @@
-"""Files written whole or not at all."""
+"""Files read whole, and written whole or not at all."""
 
+import stat
 from contextlib import suppress
 from pathlib import Path
 
 from fedpca_core.errors import InvalidInput
+
+
+def read_whole(path: Path) -> bytes:
+    """The content of a file, or of a pipe until its end; a device may have none.
+
+    Raises OSError, ValueError: it cannot be read.
+    """
+    mode = path.stat().st_mode
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise ValueError("it is a device")
+    return path.read_bytes()
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

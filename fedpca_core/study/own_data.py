@@ -11,6 +11,7 @@ import pandas as pd
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.table_file import read_table, shape
+from fedpca_core.study.files import read_whole
 
 
 class NoFile(InvalidInput):
@@ -32,7 +33,7 @@ class OwnData:
         Raises InvalidInput: it cannot be read.
         """
         try:
-            return cls(path.name, path.read_bytes())
+            return cls(path.name, read_whole(path))
         except (OSError, ValueError) as error:  # a path may hold a NUL
             raise InvalidInput(
                 f"The file {path} cannot be read ({getattr(error, 'strerror', error)}); give an "

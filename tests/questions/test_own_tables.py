@@ -9,17 +9,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import task
+from fedpca_core.questions.catalogue import OWN_TABLE
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.questions.privacy.build import build_problem as private_problem
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.questions.which.runs import problem_of
 from fedpca_core.questions.which.settings import FrontierSettings
+from fedpca_core.steps import outcome
 from fedpca_core.study.build import build_problem
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
@@ -60,6 +64,13 @@ def csv(frame: pd.DataFrame) -> OwnData:
     return OwnData("own.csv", frame.to_csv(index=False).encode())
 
 
+def far_future() -> OwnData:
+    """Seconds that as nanoseconds would be no 64-bit number."""
+    file, when = io.BytesIO(), pa.array(range(2**40, 2**40 + 160), type=pa.timestamp("s"))
+    pq.write_table(pa.Table.from_pandas(table()).append_column("x", when), file)
+    return OwnData("own.parquet", file.getvalue())
+
+
 ODD = {
     "truth": lambda: parquet(table().assign(x=[True, False] * 80)),
     "truth with gaps": lambda: parquet(table().assign(x=[True, None, False, True] * 40)),
@@ -69,6 +80,8 @@ ODD = {
     "decimals": lambda: parquet(table().assign(x=[Decimal("1.5"), Decimal("-3")] * 80)),
     "durations": lambda: parquet(table().assign(x=pd.to_timedelta(range(160), unit="min"))),
     "dates": lambda: parquet(table().assign(x=pd.date_range("2020-01-01", periods=160))),
+    "dates without end": lambda: csv(table().assign(x=["2020-01-01", "9999-12-31"] * 80)),
+    "dates of the far future": far_future,
     "gaps": lambda: csv(table().mask(np.random.default_rng(SEED + 1).random((160, 5)) < 0.05)),
     "repeated names": lambda: csv(table().set_axis(list("aacde"), axis=1)),
     "empty names": lambda: csv(table().set_axis(["", "b", "c", " ", "e"], axis=1)),
@@ -92,6 +105,16 @@ def test_every_page_reads_an_odd_table(page, kind):
         build(settings, ODD[kind]())
     except InvalidInput as refusal:
         assert kind in ("empty names", "repeated names"), refusal
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_what_a_page_offers_of_an_odd_table(kind):
+    facts = outcome(OWN_TABLE.run(ConvergeSettings(), ODD[kind]()))
+    assert facts.rows == 160
+    if kind.startswith("dates"):
+        assert "x" in facts.further
+        chosen = replace(PAGES["converge"][0], columns=("a", "x"))
+        assert build_problem(chosen, ODD[kind]()).features == 2
 
 
 @pytest.mark.parametrize("kind", REFUSED)
