@@ -6,9 +6,11 @@ computed from the average and never travel. (Deterministic federated learning as
 algorithms 1 and 2.)
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -45,6 +47,23 @@ class ConsensusMethod(ABC):
     def communicates(self, coin: float) -> bool:
         """Whether this step sends anything."""
         return True
+
+    def gap(self, points: Array, averages: Array, solution: Array) -> Array:
+        """Squared distance to the minimiser in the norm of its theorem, (rounds + 1,)."""
+        return points.shape[1] * ((averages - solution) ** 2).sum(axis=1)
+
+    @property
+    def uzawa(self) -> InexactUzawa | None:
+        """Itself where a round on quadratics is a known matrix."""
+        return None
+
+    def scaled(self, step: float, dual: float) -> Self:
+        """The same with other step sizes, relative to its own; a method without one keeps to it."""
+        own: dict[str, Any] = dict(vars(self))
+        for name, factor in (("step_size", step), ("dual_step", dual)):
+            if own.get(name) is not None:
+                own[name] *= factor
+        return type(self)(**own)
 
 
 @dataclass(frozen=True)
@@ -118,6 +137,10 @@ class InexactUzawa(ConsensusMethod):
         average = points.mean(axis=0)
         return State(points, average, state.multipliers + self.dual_step * (average - points))
 
+    @property
+    def uzawa(self) -> InexactUzawa:
+        return self
+
 
 @dataclass(frozen=True)
 class JointUzawa(ConsensusMethod):
@@ -138,6 +161,9 @@ class JointUzawa(ConsensusMethod):
             if np.abs(average - before).max() <= SETTLED * np.abs(average).max():
                 break
         return State(points, average, state.multipliers + self.dual_step * (average - points))
+
+    def gap(self, points: Array, averages: Array, solution: Array) -> Array:
+        return np.zeros(len(points))  # its average follows from the multipliers
 
 
 @dataclass(frozen=True)
@@ -170,6 +196,9 @@ class ProxSkip(ConsensusMethod):
         average = moved.mean(axis=0)
         multipliers = state.multipliers + self.dual_step * (average - moved)
         return State(np.broadcast_to(average, moved.shape), average, multipliers)
+
+    def gap(self, points: Array, averages: Array, solution: Array) -> Array:
+        return np.asarray(((points - solution) ** 2).sum(axis=(1, 2)))
 
 
 def _check_steps(local_steps: int, step_size: float) -> None:

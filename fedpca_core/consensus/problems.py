@@ -5,6 +5,8 @@ worst client (the smallest and the largest over clients), not of the average: th
 separable over clients' copies, and that is what local work feels.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -69,6 +71,11 @@ class ConsensusProblem(ABC):
             points = points - step * (self.gradient(points) + penalty * points - right)
         return points
 
+    @property
+    def quadratic(self) -> Quadratic | None:
+        """Itself where every f_i is a quadratic, whose worst cases are known exactly."""
+        return None
+
     @cached_property
     def multipliers(self) -> Array:
         """H* = grad f_i(x*), centred so that it sums to zero exactly; (clients, features)."""
@@ -105,6 +112,10 @@ class Quadratic(ConsensusProblem):
     @property
     def features(self) -> int:
         return self.hessians.shape[-1]
+
+    @property
+    def quadratic(self) -> Quadratic:
+        return self
 
     @cached_property
     def spectrum(self) -> tuple[Array, Array]:

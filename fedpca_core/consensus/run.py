@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.consensus.methods import ConsensusMethod, JointUzawa, ProxSkip, State
+from fedpca_core.consensus.methods import ConsensusMethod, State
 from fedpca_core.consensus.problems import ConsensusProblem
 from fedpca_core.errors import require
 from fedpca_core.streams import Streams
@@ -58,13 +58,7 @@ class ConsensusTrace:
         own points in place of the average.
         """
         dual = ((self.problem.multipliers - self.multipliers) ** 2).sum(axis=(1, 2))
-        if isinstance(self.method, JointUzawa):  # whose average follows from the multipliers
-            return np.sqrt(dual)
-        if isinstance(self.method, ProxSkip):
-            primal = ((self.points - self.problem.solution) ** 2).sum(axis=(1, 2))
-        else:
-            gap = ((self.averages - self.problem.solution) ** 2).sum(axis=1)
-            primal = self.problem.clients * gap
+        primal = self.method.gap(self.points, self.averages, self.problem.solution)
         weight = self.method.dual_step
         if weight == 0:  # no multipliers: progress is the average's alone
             return np.sqrt(primal)

@@ -11,13 +11,13 @@ from fedpca_core.__main__ import main
 from fedpca_core.consensus.run import run
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.theory import settings as theory_settings
-from fedpca_core.questions.theory.settings import ITERATIONS, LOW, TheorySettings
+from fedpca_core.questions.theory.iterations import ITERATIONS, LOW, claim
+from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.questions.theory.study import (
     ARRIVED,
     AgainstClaims,
     PenaltyAndSteps,
     Statements,
-    claim,
 )
 from fedpca_core.steps import outcome
 from tests.tables import own_file

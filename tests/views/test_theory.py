@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from fedpca_core.questions.theory import figures as theory
-from fedpca_core.questions.theory.settings import ITERATIONS, TheorySettings
+from fedpca_core.questions.theory.iterations import ITERATIONS
+from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.questions.theory.study import (
     AgainstClaims,
     Measured,

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from fedpca_core.questions.theory.settings import LOW, TheorySettings
+from fedpca_core.questions.theory.iterations import LOW
+from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.questions.theory.study import (
     AgainstClaims,
     Factors,

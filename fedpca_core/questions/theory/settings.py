@@ -1,10 +1,9 @@
 """The settings of the Theory page: one consensus problem, one method, its step sizes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-from fedpca_core.consensus import bounds
 from fedpca_core.consensus.generators import (
     logistic,
     own_ridge,
@@ -12,11 +11,12 @@ from fedpca_core.consensus.generators import (
     ridge,
     scalar_pair,
 )
-from fedpca_core.consensus.methods import ConsensusMethod, InexactUzawa, JointUzawa, ProxSkip
+from fedpca_core.consensus.methods import ConsensusMethod
 from fedpca_core.consensus.problems import ConsensusProblem
 from fedpca_core.errors import require
 from fedpca_core.problems import Problem
 from fedpca_core.problems.table_columns import listed
+from fedpca_core.questions.theory.iterations import ITERATIONS, LOW, REASONS
 from fedpca_core.settings import Settings, because, choice, number, scale, text
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.own_table import TABLE_FIELDS, own_problem
@@ -24,8 +24,6 @@ from fedpca_core.study.world import CLIENTS_NAMED, foreign, shared
 
 #: Unknowns of all clients together for which exact worst cases are computed.
 MOST_UNKNOWNS = 400
-#: λ throughout; with r in units of λ only the ratio L/λ matters.
-LOW = 0.5
 
 
 @dataclass(frozen=True)
@@ -57,30 +55,25 @@ class TheorySettings(Settings):
 
     def idle(self) -> Mapping[str, str]:
         own = self.problem == "table"
-        named, other, title = own and self.client_column, foreign(self.problem), self.title
+        named, other = own and self.client_column, foreign(self.problem)
+        title, without = self.title, ITERATIONS[self.method].without
         return because(
             (not own, other, (*TABLE_FIELDS, "target")),
             (self.problem in ("table", "pair"), other, "features"),
             (named, CLIENTS_NAMED, ("clients", "heterogeneity")),
-            (named and self.method != "proxskip", "Nothing is drawn at random.", "seed"),
-            (
-                self.method in ("scaffnew", "proxskip", "fedavg"),
-                f"{title} has no penalty.",
-                "penalty_factor",
-            ),
-            (
-                self.method in ("exact", "admm", "joint"),
-                f"{title} takes no steps: its local problems are solved exactly.",
-                "step_scale",
-            ),
-            (self.method in ("proxskip", "fedavg"), f"{title} has no dual step.", "dual_scale"),
-            (self.method != "proxskip", f"{title} communicates in every round.", "probability"),
+            (named and "probability" in without, "Nothing is drawn at random.", "seed"),
+            *((True, REASONS[name].format(title), name) for name in without),
         )
 
     @property
     def title(self) -> str:
         """The method's name."""
-        return ITERATIONS[self.method]
+        return ITERATIONS[self.method].title
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether every client's function is a quadratic."""
+        return self.problem != "logistic"
 
     @property
     def high(self) -> float:
@@ -152,33 +145,6 @@ class TheorySettings(Settings):
             seed=self.seed,
         )
 
-    def tuned(self) -> ConsensusMethod:
-        """The method with the step sizes its theorem prescribes."""
-        r, n = self.penalty, self.local_steps
-        makers: Mapping[str, ConsensusMethod] = {
-            "scaffnew": bounds.scaffnew(self.high, n),
-            "exact": bounds.uzawa_exact(LOW, self.high, r),
-            "steps": bounds.uzawa_steps(LOW, self.high, r, n),
-            "nine": bounds.uzawa_nine(LOW, self.high, r, n),
-            "admm": bounds.admm(self.coupling),
-            "joint": JointUzawa(self.coupling, self.coupling),
-            "proxskip": bounds.proxskip(LOW, self.high, self.probability),
-            "fedavg": bounds.fedavg(self.high, n),
-        }
-        return makers[self.method]
-
     def build_method(self) -> ConsensusMethod:
         """The method with these settings' step sizes."""
-        tuned = self.tuned()
-        if isinstance(tuned, InexactUzawa):
-            step = None if tuned.step_size is None else tuned.step_size * self.step_scale
-            return replace(tuned, dual_step=tuned.dual_step * self.dual_scale, step_size=step)
-        if isinstance(tuned, JointUzawa):
-            return replace(tuned, dual_step=tuned.dual_step * self.dual_scale)
-        if isinstance(tuned, ProxSkip):
-            return ProxSkip(tuned.step_size * self.step_scale, tuned.probability)
-        return bounds.fedavg(self.high / self.step_scale, self.local_steps)
-
-
-#: The methods of this page: iterations on vectors, not federated PCA.
-ITERATIONS = TheorySettings.parameters()["method"].choices
+        return ITERATIONS[self.method].tuned(self).scaled(self.step_scale, self.dual_scale)

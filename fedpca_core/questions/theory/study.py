@@ -12,73 +12,16 @@ import pandas as pd
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.consensus import bounds, operators, verdicts
 from fedpca_core.consensus.generators import scalar_pair
-from fedpca_core.consensus.methods import ConsensusMethod, InexactUzawa, ProxSkip
+from fedpca_core.consensus.methods import ConsensusMethod, InexactUzawa
 from fedpca_core.consensus.problems import ConsensusProblem, Quadratic
 from fedpca_core.consensus.run import ConsensusTrace, run
-from fedpca_core.questions.theory.settings import LOW, TheorySettings
+from fedpca_core.questions.theory.iterations import LOW, StatedFactor, claim
+from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.steps import Part, Run, Step, part
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.own_table import TABLE_FIELDS
 from fedpca_core.study.study import Study, stacked
-
-
-@dataclass(frozen=True)
-class StatedFactor:
-    """The factor a theorem claims for the chosen method, or why there is none."""
-
-    name: str
-    factor: float | None
-    remark: str = ""
-    #: False where the theorem is proved for quadratics only and the problem is none.
-    proved: bool = True
-    #: False where the factor is an expectation, which single steps may exceed.
-    every_round: bool = True
-
-
-def claim(settings: TheorySettings) -> StatedFactor:
-    """The theorem that speaks of the chosen method and parameters.
-
-    Theorem 3 is stated for any strongly convex smooth functions and holds for them
-    (`fedpca_core.consensus.bounds.theorem_3`); Theorems 9 and 10 are proved for quadratics only.
-    """
-    low, high, r, n = LOW, settings.high, settings.penalty, settings.local_steps
-    method = settings.method
-    if method == "fedavg":
-        return StatedFactor("none", None, "Nothing is proved: FedAvg has a wrong fixed point.")
-    # Theorem 12 covers any step up to 1/L; every other tuning is part of its theorem.
-    retuned = settings.step_scale != 1 and method not in ("exact", "admm", "joint")
-    if retuned or (settings.dual_scale != 1 and method != "proxskip"):
-        return StatedFactor("none", None, "No theorem speaks of these step sizes; our bound does.")
-    if method == "scaffnew":
-        if n == 1:
-            return StatedFactor("Corollary 2", bounds.corollary_2(low, high))
-        return StatedFactor(
-            "none", None, "The claims for n > 1 are false as printed; ours is drawn."
-        )
-    if method == "exact":
-        return StatedFactor("Theorem 1", bounds.theorem_1(low, high, r))
-    if method == "steps":
-        return StatedFactor("Theorem 3", bounds.theorem_3(low, high, r, n))
-    if method == "nine":
-        name = "Theorem 10" if r == 0 else "Theorem 9"
-        quadratic = settings.problem != "logistic"
-        return StatedFactor(name, bounds.theorem_9(low, high, r, n), proved=quadratic)
-    if method == "admm":
-        return StatedFactor("Theorem 11", bounds.theorem_11(low, high, settings.coupling))
-    if method == "joint":
-        factor = bounds.theorem_4_two(high, settings.coupling)
-        return StatedFactor("Theorem 4(2)", factor, proved=settings.problem != "logistic")
-    tuned = settings.tuned()
-    assert isinstance(tuned, ProxSkip)
-    squared = bounds.theorem_12(low, high, tuned.step_size, tuned.probability)
-    return StatedFactor(
-        "Theorem 12",
-        float(np.sqrt(squared)),
-        "In expectation over the coin, not in each step.",
-        every_round=False,
-    )
-
 
 #: An average this close to the minimiser, relative to its size, has arrived.
 ARRIVED = 1e-8
@@ -224,13 +167,12 @@ def _exact(
 ) -> tuple[float | None, float | None, float | None]:
     """Our bound, the one-step norm and the spectral radius, as far as each speaks."""
     spectral = norm = radius = None
-    if isinstance(method, InexactUzawa):
-        quadratic = isinstance(problem, Quadratic)
-        if quadratic or method.local_steps is None:
-            spectral = bounds.spectral(LOW, high, method)
-        if isinstance(problem, Quadratic):
-            norm = float(operators.one_step_norms(problem, [method])[0])
-            radius = float(operators.spectral_radii(problem, [method])[0])
+    uzawa, quadratic = method.uzawa, problem.quadratic
+    if uzawa is not None and (quadratic is not None or uzawa.local_steps is None):
+        spectral = bounds.spectral(LOW, high, uzawa)
+    if uzawa is not None and quadratic is not None:
+        norm = float(operators.one_step_norms(quadratic, [uzawa])[0])
+        radius = float(operators.spectral_radii(quadratic, [uzawa])[0])
     return spectral, norm, radius
 
 
@@ -306,8 +248,8 @@ class PenaltyAndSteps(Study[TheorySettings, Factors]):
         exact = [bounds.uzawa_exact(low, high, low * float(r)) for r in penalties]
         local = [bounds.scaffnew(high, int(n)) for n in steps]
         problems = {"two scalar clients": scalar_pair(low, high)}
-        here = settings.build(data)
-        if isinstance(here, Quadratic) and 2 < here.clients * here.features <= LARGEST:
+        here = settings.build(data).quadratic
+        if here is not None and 2 < here.clients * here.features <= LARGEST:
             problems["this problem"] = here
         share = 1 / len(problems)
         penalty_norms: dict[str, Array] = {}
