@@ -113,9 +113,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(_changed(KINDS[chosen.kind], chosen.changes).to_json())
         else:
             _presets(chosen.name)
+    except NoFile as refusal:
+        _say(f"{refusal} Give it with --table.", sys.stderr)
+        return REFUSED
     except InvalidInput as refusal:
-        way = " Give it with --table." if isinstance(refusal, NoFile) else ""
-        _say(f"{refusal}{way}", sys.stderr)
+        _say(str(refusal), sys.stderr)
         return REFUSED
     except MemoryError:
         _say("This machine has not enough memory for that; choose smaller sizes.", sys.stderr)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
 from fedpca_core import gaussian_privacy as gaussian
-from fedpca_core.errors import require
+from fedpca_core.errors import InvalidInput, require
 from fedpca_core.settings import rough, short
 
 ACCOUNTANT = "exact composition of Gaussian releases (GDP, closed form)"
@@ -210,6 +211,13 @@ class Guarantee:
         changed = replace(self, noise=noise, towards=towards)
         return replace(changed, epsilon=_epsilon(changed.mu, self.delta))
 
+    #: Of a `Refusal`.
+    reason: ClassVar[str] = ""
+
+    def stated(self) -> Guarantee:
+        """Itself; see `Refusal.stated`."""
+        return self
+
     def for_unit(self, unit: Unit, samples: int) -> Guarantee:
         """The same noise seen from a person with several records, or from a whole client.
 
@@ -304,6 +312,14 @@ class Refusal:
     """Why no epsilon can be stated for a method, as a sentence for the screen."""
 
     reason: str
+
+    def stated(self) -> Guarantee:
+        """Raises InvalidInput: there is none."""
+        raise InvalidInput(self.reason)
+
+    def for_unit(self, unit: Unit, samples: int) -> Refusal:
+        """The same of every unit."""
+        return self
 
 
 def guarantee(

@@ -152,11 +152,8 @@ def attack_arrays(
     found = outcome(trial(view, deployment))
     assert found is not None
     states = found.best[1]
-    whole = next(
-        (one for one in found.taken.values() if one.whole is not None and not one.differences), None
-    )
-    records = None
-    if whole is not None and whole.whole is not None:
+    whole, records = found.certified, None
+    if whole is not None and whole.whole is not None and not whole.differences:
         step = deployment.steps if whole.step is None else whole.step
         records = np.asarray(whole.whole.T * step, dtype=np.float64)
     return OpenedMessages(

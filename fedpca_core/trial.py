@@ -7,7 +7,7 @@ simulation has, what they got is compared with it; without it a certificate deci
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,6 +18,8 @@ from fedpca_core.attacks.attack import USUAL, Attack, Effort, Taken
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.counts import Counted, counted
 from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.lattice.records import Records
+from fedpca_core.attacks.lattice.without_mean import Differences
 from fedpca_core.attacks.registry import ATTACKS, ON_MATRICES, on_matrices, on_records
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Figure, Finding, Status, Target
@@ -52,10 +54,6 @@ UNITS: Mapping[Target, str] = {
     Target.NEWCOMER: "of pairs ranked right",
     Target.SUM: "directions",
 }
-
-
-#: Whether an attack that takes about so many seconds is left waiting.
-Leave = Callable[[Attack, float], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +139,19 @@ class Trial:
         return next(iter(whole or own), ("", ()))
 
     @property
+    def certified(self) -> Taken | None:
+        """The client's records, or those that joined, where they are certified."""
+        taken = self.taken if self.deployment.earlier is None else self.newcomers
+        return next((one for one in taken.values() if one.whole is not None), None)
+
+    @property
+    def ended(self) -> Records | Differences | None:
+        """The certified records, or how the first attack on them ended."""
+        taken = self.taken if self.deployment.earlier is None else self.newcomers
+        each = [self.certified, *taken.values()]
+        return next((one.found for one in each if one is not None and one.found is not None), None)
+
+    @property
     def shown(self) -> list[Belief]:
         """The belief after every round: what newcomers are made of where there was an earlier run,
         else the first matrix that is whole, else what the first reading has."""
@@ -188,10 +199,6 @@ class Trial:
         return self.since is not None and self.since <= self.rounds
 
 
-def _none(attack: Attack, seconds: float) -> bool:
-    return False
-
-
 def trial(
     view: Transcript,
     deployment: Deployment,
@@ -199,10 +206,10 @@ def trial(
     *,
     truth: Truth | None = None,
     effort: Effort = USUAL,
-    leave: Leave = _none,
     thorough: bool = True,
+    only: str = "",
 ) -> Run[Trial]:
-    """Run every attack of the registry that fits.
+    """Run every attack of the registry that fits, or one of them.
 
     Parameters
     ----------
@@ -214,24 +221,27 @@ def trial(
     truth : Truth, optional
         With it attacks are compared, and the one that came closest counts.
     effort : Effort
-        Of attacks that search.
-    leave : callable
-        Of an attack and about how many seconds it takes: whether it is left waiting.
+        Of attacks that search; what it leaves is left waiting.
     thorough : bool
         False: the messages are read in the first way that fits, and searched.
+    only : str
+        Key of an attack on the matrix that is run whether or not a count says that it fits, and
+        no other.
     """
     fitting = list(on_matrices(deployment, client))
-    if not thorough:
-        quick = [one for one in fitting if not one.searches and one.target is not Target.NEWCOMER]
-        fitting = quick[:1] + [one for one in fitting if one not in quick]
     # All wait until they are run: a result on the way says of none that it failed.
     prices = {one.key: one.seconds(deployment, client) for one in fitting}
     prices |= {one.key: one.seconds(deployment, client) for one in on_records(deployment, client)}
-    found = Trial(
-        deployment, client, waiting=prices, since=_first(view, client), rounds=len(view.exchanges)
-    )
+    if only:
+        fitting = [ON_MATRICES[only]]
+    elif not thorough:
+        quick = [one for one in fitting if not one.searches and one.target is not Target.NEWCOMER]
+        fitting = quick[:1] + [one for one in fitting if one not in quick]
+    # The round of the client's first message, or of the first sum that it is in.
+    since = next((one.round for one in view.exchanges if client in one.participants), None)
+    found = Trial(deployment, client, waiting=prices, since=since, rounds=len(view.exchanges))
     for number, attack in enumerate(fitting):
-        if leave(attack, prices[attack.key]):
+        if not only and effort.leaves(attack, prices[attack.key]):
             continue
         share = 0.7 * number / len(fitting), 0.7 * (number + 1) / len(fitting)
         try:
@@ -242,48 +252,15 @@ def trial(
             found = replace(found, refused={**found.refused, attack.key: str(refusal)})
         found = replace(found, waiting=_without(found.waiting, attack.key))
         yield Step(share[1], attack.title, found)
-    whole = found.best[1]
-    taken = yield from part(_records(view, found, deployment, whole, effort, leave), 0.7, 0.9)
-    found = replace(found, taken=taken, waiting=_without(found.waiting, *taken))
-    if two := found.beliefs.get(TWO_RUNS):
+    if not only:
+        whole = found.best[1]
+        taken = yield from part(_records(view, found, deployment, whole, effort), 0.7, 0.9)
+        found = replace(found, taken=taken, waiting=_without(found.waiting, *taken))
+    if not only and (two := found.beliefs.get(TWO_RUNS)):
         new = deployment.newcomers
-        joined = yield from part(_records(view, found, new, two, effort, leave), 0.9, 1.0)
+        joined = yield from part(_records(view, found, new, two, effort), 0.9, 1.0)
         found = replace(found, newcomers=joined)
     return found if truth is None else replace(found, got=compared(found, truth))
-
-
-def alone(
-    key: str,
-    view: Transcript,
-    deployment: Deployment,
-    client: int = 0,
-    *,
-    truth: Truth | None = None,
-    effort: Effort = USUAL,
-) -> Run[Trial]:
-    """One attack on the matrix by its key, whether or not a count says that it fits.
-
-    Other attacks that fit are left waiting.
-
-    Raises InvalidInput: the messages that it reads are missing.
-    """
-    fitting = on_matrices(deployment, client)
-    prices = {one.key: one.seconds(deployment, client) for one in fitting if one.key != key}
-    states = yield from ON_MATRICES[key].read(view, deployment, client, effort)
-    found = Trial(
-        deployment,
-        client,
-        {key: states},
-        waiting=prices,
-        since=_first(view, client),
-        rounds=len(view.exchanges),
-    )
-    return found if truth is None else replace(found, got=compared(found, truth))
-
-
-def _first(view: Transcript, client: int) -> int | None:
-    """The round of the client's first message, or of the first sum that it is in."""
-    return next((one.round for one in view.exchanges if client in one.participants), None)
 
 
 def _without(waiting: Mapping[str, float], *keys: str) -> dict[str, float]:
@@ -296,12 +273,11 @@ def _records(
     deployment: Deployment,
     states: Sequence[Belief],
     effort: Effort,
-    leave: Leave,
 ) -> Part[dict[str, Taken]]:
     """What every attack on records that fits took."""
     taken: dict[str, Taken] = {}
     for attack in on_records(deployment, found.client):
-        if leave(attack, attack.seconds(deployment, found.client)):
+        if effort.leaves(attack, attack.seconds(deployment, found.client)):
             continue
         reading = attack.read(view, deployment, found.client, effort, states)
         taken[attack.key] = yield from part(reading, 0.0, 1.0)

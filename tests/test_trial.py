@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import fedpca_core as fp
+from fedpca_core.attacks.attack import Effort
 from fedpca_core.attacks.counts import counted
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.registry import ATTACKS
@@ -61,7 +63,7 @@ def attacked(
         deployment,
         client,
         truth=truth,
-        leave=lambda attack, seconds: attack.searches and not searched,
+        effort=Effort(longest=math.inf if searched else 0.0),
     )
     return outcome(run)
 

@@ -21,7 +21,6 @@ import streamlit as st
 from dashboard.player import again
 from dashboard.player.poster import header, picture
 from fedpca_core.questions.catalogue import PRESETS
-from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.settings import Settings
 from fedpca_core.study.study import Study
 from fedpca_core.version import __version__
@@ -37,7 +36,7 @@ STORED = Path(__file__).resolve().parents[1] / "stored"
 
 def posed(settings: Settings) -> Settings:
     """The state that a poster of a preset shows: a step of the story after its guess."""
-    return replace(settings, shown=True) if isinstance(settings, SceneSettings) else settings
+    return replace(settings, shown=True) if "shown" in settings.parameters() else settings  # type: ignore[call-arg]
 
 
 def drawing(study: Study[Any, Any], settings: Settings) -> Callable[[], None] | None:

@@ -256,8 +256,10 @@ class Registry:
             if result is not None and result is not job.result:
                 job.result, job.look = result, ""
             job.megabytes = len(pickle.dumps(job.result, protocol=5)) / 2**20
+        except workers.Unlucky as refusal:
+            job.refusal, job.unlucky = str(refusal), True
         except InvalidInput as refusal:
-            job.refusal, job.unlucky = str(refusal), isinstance(refusal, workers.Unlucky)
+            job.refusal = str(refusal)
         except Exception as error:
             job.refusal = (
                 f"The computation failed ({type(error).__name__}: {error}); "

@@ -355,9 +355,9 @@ def in_turn(
     A look that is refused says nothing of the whole.
     """
     began, looked = time.monotonic(), False
-    in_pieces = isinstance(study, InPieces) and bool(study.pieces(settings))
-    if isinstance(study, InPieces) and in_pieces:
-        first = study.piece_identity(settings, study.pieces(settings)[0], data)
+    divided = study.in_pieces(settings)
+    if divided is not None:
+        first = divided.piece_identity(settings, divided.pieces(settings)[0], data)
         looked = PIECES.find(first) is not None
     if workers.crowded(long) and not looked:
         with suppress(InvalidInput):
@@ -367,8 +367,8 @@ def in_turn(
                 outlines = yield from changed(run, _without_result)
                 looked = True
                 yield replace(WAITING, result=study.outlined(outlines), look=study.look_said(look))
-    if isinstance(study, InPieces) and in_pieces:
-        return (yield from together(workers, study, settings, data, long, looked))
+    if divided is not None:
+        return (yield from together(workers, divided, settings, data, long, looked))
     return (yield from workers.run(study, settings, data, long, began if looked else None))
 
 
@@ -382,8 +382,8 @@ def _run_here(
     with _here()[long].asked() as mine:
         while not mine(WAIT_SECONDS):
             yield WAITING
-        if isinstance(study, InPieces) and study.pieces(settings):
-            return (yield from study.resumed(settings, data, PIECES))
+        if (divided := study.in_pieces(settings)) is not None:
+            return (yield from divided.resumed(settings, data, PIECES))
         return (yield from study.run(settings, data))
 
 

@@ -1,6 +1,7 @@
 """The Attack page on methods whose uploads are models or eigenvectors, not products."""
 
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import streamlit as st
 
@@ -9,18 +10,26 @@ from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from dashboard.shell.parts import lay_out
 from fedpca_core.questions.anomaly import figures as anomaly
-from fedpca_core.questions.anomaly.leaks import Leaked
-from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.attack.records.from_models import FromModels
 from fedpca_core.questions.attack.sent_models import SentModel, SentModels, borrowed
 from fedpca_core.questions.personalise import figures as personalise
-from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.settings import short
-from fedpca_core.study.parts import words
+from fedpca_core.study.parts import Caption, Part, Parts, words
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import mosaic
 
 STUDY = SentModels()
+#: Who sends what, and what the study of its page found, by method.
+READ: Mapping[str, tuple[Callable[[Any], list[Part]], Callable[[Any, Any], Parts]]] = {
+    "fedpg": (lambda small: [_clients(small), anomaly.THREAT], anomaly.leaks),
+    "personal": (lambda small: [personalise.threat()], personalise.exposure),
+    "one_shot": (lambda small: [words("attack-one-shot")], lambda found, small: iter(())),
+}
+
+
+def _clients(small: Any) -> Caption:
+    name = small.parameters()["problem"].text(small.problem)
+    return Caption(f"FedPG with {small.clients} clients on {name}.")
 
 
 def show(controls: Controls[AttackSettings]) -> SentModel | None:
@@ -31,20 +40,12 @@ def show(controls: Controls[AttackSettings]) -> SentModel | None:
         return None
     other = borrowed(settings)
     small = None if other is None else other[1]
-    if small is None:
-        st.markdown(words("attack-one-shot"))
-    elif isinstance(small, AnomalySettings):
-        name = small.parameters()["problem"].text(small.problem)
-        st.caption(f"FedPG with {small.clients} clients on {name}.")
-        lay_out([anomaly.THREAT])
-    else:
-        lay_out([personalise.threat()])
+    lead, read = READ[settings.elsewhere]
+    lay_out(lead(small))
 
     def draw(found: SentModel) -> None:
-        if isinstance(found.read, Leaked):
-            lay_out(anomaly.leaks(found.read, cast(AnomalySettings, small)))
-        elif found.read is not None:
-            lay_out(personalise.exposure(found.read, cast(PersonaliseSettings, small)))
+        if found.read is not None:
+            lay_out(read(found.read, small))
         if found.records is not None:
             _records(found.records)
 

@@ -4,6 +4,7 @@ An attack says by counts and formats whether it fits a deployment (never by a me
 what it takes, and what it makes of the messages. `registry` lists all of them.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -34,6 +35,15 @@ class Effort:
     work: float = BUDGET
     #: Whether what was believed after every round is wanted, and not the last belief alone.
     path: bool = False
+    #: Seconds, by its own account, up to which an attack that searches is run; others wait.
+    longest: float = math.inf
+    #: Whether matrices are searched for at all.
+    unmask: bool = True
+
+    def leaves(self, attack: "MatrixAttack | RecordsAttack", seconds: float) -> bool:
+        """Whether an attack that takes about so many seconds is left waiting."""
+        masked = attack.target is Target.COVARIANCE and not self.unmask
+        return attack.searches and (masked or seconds > self.longest)
 
 
 #: What a trial does unless it is told otherwise.

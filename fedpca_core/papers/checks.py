@@ -1,6 +1,7 @@
 """Statements that a few lines of arithmetic settle, on data drawn anew for every seed."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,6 +40,7 @@ class Checks(Experiment):
     """The checks of a paper's statements, each a cell of its own."""
 
     sizes = ("live",)
+    apart: ClassVar[bool] = True
 
     def __init__(self, source: str, checks: Mapping[str, Check], drawn: str) -> None:
         self.key, self.title, self.source = f"{source}-checks", "Statements, by arithmetic", source

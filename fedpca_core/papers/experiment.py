@@ -76,6 +76,8 @@ class Experiment(ABC):
         Axes of its curves.
     sizes : tuple of {"paper", "live"}
         Those that there are.
+    apart : bool
+        Whether each of its series is a check of its own.
     hours : float
         About so many hours of one processor for one start of every method at the paper's size,
         reckoned from the bare products; 0 where that is a matter of minutes.
@@ -89,6 +91,7 @@ class Experiment(ABC):
     measure: str = ""
     varied: str = ""
     sizes: tuple[Size, ...] = ("live", "paper")
+    apart: ClassVar[bool] = False
     hours: float = 0.0
 
     @abstractmethod

@@ -128,7 +128,7 @@ def within(
     require(left > 0, "The noisy mean has spent the whole budget; pay less for it.")
     worst = 0.0
     for client in range(setting.clients):
-        found = account(
+        accounted = account(
             replace(algorithm, noise=1.0),
             replace(setting, paid_mean=None),
             delta=delta,
@@ -136,9 +136,7 @@ def within(
             client=client,
             trust=trust,
         )
-        if isinstance(found, Refusal):
-            raise InvalidInput(found.reason)
-        worst = max(worst, found.mu)
+        worst = max(worst, accounted.stated().mu)
     # mu is in inverse proportion to the noise.
     return replace(algorithm, noise=worst / float(np.sqrt(left)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from typing import NoReturn, Self
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class OneOfMany(ClientData):
         samples: IntArray,
         weights: Array,
         agreed: Mapping[str, Array],
-    ) -> OneOfMany:
+    ) -> Self:
         """The data ``own`` of one client as those of ``client`` among all.
 
         Parameters
@@ -118,7 +118,6 @@ class NoneOfMany(OneOfMany):
         """Data of nobody; facts that were not agreed read as NaN, so they cannot pass unseen."""
         empty = ClientData.from_factors([np.zeros((features, 1))])
         made = cls.of(empty, 0, samples, weights, agreed)
-        assert isinstance(made, NoneOfMany)
         return replace(made, members=np.arange(len(samples), dtype=np.int64))
 
     def _spectral_norms(self) -> Array:

@@ -7,7 +7,7 @@ what is kept of a run that was stopped is taken up by the next.
 
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step, changed
@@ -46,6 +46,9 @@ class InPieces(Study[S, R], Generic[S, R]):
     def worker(self) -> Study[Any, Any]:
         """The study that does one piece, whose result may be another than the whole's."""
         return self
+
+    def in_pieces(self, settings: S) -> Self | None:
+        return self if self.pieces(settings) else None
 
     @abstractmethod
     def pieces(self, settings: S) -> Sequence[Any]:

@@ -84,6 +84,10 @@ class Study(ABC, Generic[S, R]):
         ]
         return f"A first look ({', '.join(sizes)})"
 
+    def in_pieces(self, settings: S) -> Any:
+        """Itself where its work falls into pieces (`fedpca_core.study.pieces`); None elsewhere."""
+        return None
+
     def outlined(self, outlines: R) -> R:
         """A first look's result as it is shown before the rest."""
         return outlines

@@ -11,7 +11,7 @@ from fedpca_core.__main__ import main
 from fedpca_core.consensus.run import run
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.theory import settings as theory_settings
-from fedpca_core.questions.theory.iterations import ITERATIONS, LOW, claim
+from fedpca_core.questions.theory.iterations import ITERATIONS, LOW, REASONS, claim
 from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.questions.theory.study import (
     ARRIVED,
@@ -184,3 +184,10 @@ def test_a_table_that_does_not_fit_is_a_sentence(changes, message, monkeypatch) 
             outcome(study.run(replace(OWN, **changes), own_file()))
     with pytest.raises(InvalidInput, match="choose a CSV, Parquet or NumPy file"):
         OWN.build()
+
+
+def test_every_choice_is_a_method_that_is_tuned_and_claimed() -> None:
+    assert list(TheorySettings.parameters()["method"].choices) == list(ITERATIONS)
+    for key, one in ITERATIONS.items():
+        dials = {name for name in REASONS if name in replace(SMALL, method=key).idle()}
+        assert dials == set(one.without), key

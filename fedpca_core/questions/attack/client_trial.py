@@ -15,8 +15,8 @@ from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.attack import Effort, MatrixAttack
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.registry import ON_MATRICES
-from fedpca_core.errors import require
-from fedpca_core.findings import Finding, Target
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.findings import Finding
 from fedpca_core.problems import Problem, without_record
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.transcript import Transcript
@@ -31,7 +31,7 @@ from fedpca_core.study.build import (
 from fedpca_core.study.deployed import deployment_of, truth_of
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
-from fedpca_core.trial import Trial, alone, trial
+from fedpca_core.trial import Trial, trial
 
 #: Fields of the settings that a run and its attack depend on, whatever a section adds.
 RUN = frozenset(
@@ -208,18 +208,11 @@ def read_by(
     deployment = _deployment(problem, method, settings, view)
     if attack == "sums" and not deployment.sums:
         attack = "symmetric"  # of the client's own uploads, which colluders have left over
-    found = yield from part(
-        alone(
-            attack,
-            view,
-            deployment,
-            settings.client,
-            truth=truth_of(problem, settings.client, settings.components),
-            effort=Effort(path=True),
-        ),
-        0.6,
-        1.0,
-    )
+    truth, effort = truth_of(problem, settings.client, settings.components), Effort(path=True)
+    reading = trial(view, deployment, settings.client, truth=truth, effort=effort, only=attack)
+    found = yield from part(reading, 0.6, 1.0)
+    if found.refused:
+        raise InvalidInput(found.refused[attack])
     return ClientTrial(table, trace, view, found)
 
 
@@ -241,17 +234,8 @@ def client_trial(
     if earlier is not None:
         _, before, _ = yield from part(observed(earlier, method, settings), 0.5 * share, share)
     deployment = _deployment(problem, method, settings, view, before)
-    effort = Effort(settings.budget, settings.seeded, path=True)
-    found = trial(
-        view,
-        deployment,
-        settings.client,
-        effort=effort,
-        leave=lambda attack, seconds: (
-            attack.target is Target.COVARIANCE and attack.searches and not searches
-        ),
-        thorough=False,
-    )
+    effort = Effort(settings.budget, settings.seeded, path=True, unmask=searches)
+    found = trial(view, deployment, settings.client, effort=effort, thorough=False)
 
     def known(step: Step[Trial]) -> Step[ClientTrial]:
         so_far = step.result

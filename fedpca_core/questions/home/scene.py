@@ -487,8 +487,7 @@ def _with_records(
     """With the findings, and the records in the place of directions once they are certified."""
     found = trial.trial
     scene = replace(scene, findings=tuple(said(found, k) for k in range(len(scene.metrics))))
-    attacked = found.newcomers if settings.joined else found.taken
-    taken = next((one for one in attacked.values() if one.whole is not None), None)
+    taken = found.certified
     if taken is None or taken.round is None or taken.found is None or taken.found.values is None:
         return scene
     problem = problem.unperturbed

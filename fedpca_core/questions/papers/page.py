@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from fedpca_core.papers.checks import Checks
 from fedpca_core.papers.entries import Entry
 from fedpca_core.papers.judge import WORDS, Tried, Verdict
 from fedpca_core.papers.registry import (
@@ -156,7 +155,7 @@ def command(entry: Entry, found: Verdict) -> str:
     size = " --paper-size" * (found.shown.size == "paper")
     key = entry.experiment.split(" + ")[0]
     key = key if key in EXPERIMENTS else keys_of(entry)[0]
-    only = f" --only {entry.series}" * isinstance(EXPERIMENTS[key], Checks)
+    only = f" --only {entry.series}" * EXPERIMENTS[key].apart
     return f"python -m fedpca_core reproduce {key}{size} --seeds {max(found.shown.seeds, 1)}{only}"
 
 

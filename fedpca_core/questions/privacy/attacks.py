@@ -24,7 +24,6 @@ from fedpca_core.findings import Figure, Finding, Status, Target
 from fedpca_core.gaussian_privacy import epsilon_of, gaussian_roc, mu_of
 from fedpca_core.privacy import (
     Audit,
-    Guarantee,
     gaussian_audit,
     plain_audit,
     ranking_audit,
@@ -391,8 +390,7 @@ class RecordMembership(Study[PrivacySettings, Tested]):
             return membership(problem, run, runs=count, clip_norm=norm, seed=c.seed)
 
         def promise(kind: str) -> float:
-            found = build.stated(replace(c, calibration=kind), data)
-            assert isinstance(found, Guarantee)
+            found = build.stated(replace(c, calibration=kind), data).stated()
             # Noise at the source fits each client's own unit, noise on products the largest one.
             count = held if kind == "source" else int(public.samples.max())
             return found.of_one_record(build.unit(c), count).epsilon

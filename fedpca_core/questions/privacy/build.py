@@ -360,8 +360,6 @@ def accounted(
     largest, norm = int(np.argmax(public.samples)), treatment(settings)[1]
     delta = settings.delta
     found = account(run, public, delta=delta, clip_norm=norm, client=largest, trust=believed)
-    if isinstance(found, Refusal):
-        return found
     return found.for_unit(unit(settings), int(public.samples[largest]))
 
 

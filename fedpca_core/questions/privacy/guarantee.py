@@ -13,7 +13,6 @@ from fedpca_core.guarantee import Unit, meanings
 from fedpca_core.papers import fedpower
 from fedpca_core.privacy import (
     Guarantee,
-    Refusal,
     account,
     exact_sensitivity,
     published_multiplier,
@@ -110,8 +109,9 @@ def promised(settings: PrivacySettings, data: OwnData | None = None) -> Promises
 
 def _of_a_run(c: PrivacySettings, data: OwnData | None) -> Promises:
     found = build.stated(c, data)
-    if isinstance(found, Refusal):
+    if found.reason:
         return Promises((), found.reason)
+    found = found.stated()
     record = fedpower.ROW_OF_A_NETWORK if c.problem == "blocks" else ""
     stated = (StatedGuarantee("", c.epsilon, found),)
     if not found.private:
@@ -130,9 +130,7 @@ def _others(c: PrivacySettings, data: OwnData | None, found: Guarantee) -> dict[
     trust, samples = build.trust(c), build.public_setting(c, data).samples
     neighbour = found
     if trust is not None and not trust.colluding:
-        knows_its_own = build.stated(c, data, towards=replace(trust, colluding=1))
-        assert isinstance(knows_its_own, Guarantee)
-        neighbour = knows_its_own
+        neighbour = build.stated(c, data, towards=replace(trust, colluding=1)).stated()
     units = _units(found, build.unit(c), int(samples.max()))
     if c.calibration == "source" and trust is None:
         # Noise that fits each client's own unit: one record of a small client has more to lose.
@@ -162,8 +160,7 @@ def _of_a_figure(c: PrivacySettings) -> Promises:
     stated = []
     for variant in entry.variants:
         run = fedpower.algorithm(entry, variant, size.samples)
-        found = account(run, setting, delta=fedpower.DELTA, clip_norm=1.0)
-        assert isinstance(found, Guarantee)
+        found = account(run, setting, delta=fedpower.DELTA, clip_norm=1.0).stated()
         stated.append(StatedGuarantee(variant.label, variant.epsilon, found))
     promises = Promises(tuple(stated), record=model.record)
     if not promises.private:

@@ -166,8 +166,7 @@ def _on_products(method: str, calibration: str, **changes: Any) -> Callable[...,
         chosen = replace(c, method=method, calibration=calibration, **settings)
         run = build.method(chosen, build.noise_for(chosen, data=data))
         assert run.rounds is not None
-        stated = build.stated(chosen, data)
-        assert isinstance(stated, Guarantee)
+        stated = build.stated(chosen, data).stated()
         met = build.bounded(chosen, problem, seed)
         return WayRun(met, run, run.rounds, build.channel(chosen), stated)
 
@@ -184,8 +183,7 @@ def _remembered(c: PrivacySettings, problem: Problem, seed: int, data: OwnData |
     once = replace(c, method="block_krylov", calibration="exact", trusted="nobody", draws=0)
     noise, public = build.noise_for(once, data=data), build.public_setting(once, data)
     run = noisy(SSI(c.components), noise, ROUNDS, remembers=True)
-    stated = build.accounted(once, run, public)
-    assert isinstance(stated, Guarantee)
+    stated = build.accounted(once, run, public).stated()
     met = build.bounded(once, problem, seed)
     return WayRun(met, run, ROUNDS, build.channel(once), stated)
 

@@ -36,10 +36,9 @@ class StatedFactor:
 
 
 @dataclass(frozen=True)
-class Iteration:
+class TheoryMethod:
     """One method; callables are given the page's settings."""
 
-    title: str
     #: Dials that it has no use for.
     without: tuple[str, ...]
     #: With the step sizes that its theorem prescribes.
@@ -87,49 +86,49 @@ def _proxskip(c: Any) -> StatedFactor:
 
 WRONG = _nothing("Nothing is proved: FedAvg has a wrong fixed point.")
 _SOLVED, _STEPPED = ("step_scale", "probability"), ("probability",)
-#: By key, in the order in which they are offered.
-ITERATIONS: Mapping[str, Iteration] = {
-    "scaffnew": Iteration(
-        *("Scaffnew (n steps)", ("penalty_factor", "probability")),
+#: By key; their titles stand in `values.toml`.
+ITERATIONS: Mapping[str, TheoryMethod] = {
+    "scaffnew": TheoryMethod(
+        ("penalty_factor", "probability"),
         lambda c: bounds.scaffnew(c.high, c.local_steps),
         _scaffnew,
     ),
-    "exact": Iteration(
-        *("Uzawa, exact solve", _SOLVED),
+    "exact": TheoryMethod(
+        _SOLVED,
         lambda c: bounds.uzawa_exact(LOW, c.high, c.penalty),
         lambda c: StatedFactor("Theorem 1", bounds.theorem_1(LOW, c.high, c.penalty)),
     ),
-    "steps": Iteration(
-        *("Uzawa, n steps (Theorem 3)", _STEPPED),
+    "steps": TheoryMethod(
+        _STEPPED,
         lambda c: bounds.uzawa_steps(LOW, c.high, c.penalty, c.local_steps),
         lambda c: StatedFactor(
             "Theorem 3", bounds.theorem_3(LOW, c.high, c.penalty, c.local_steps)
         ),
     ),
-    "nine": Iteration(
-        *("Uzawa, n steps (Theorem 9)", _STEPPED),
+    "nine": TheoryMethod(
+        _STEPPED,
         lambda c: bounds.uzawa_nine(LOW, c.high, c.penalty, c.local_steps),
         _nine,
     ),
-    "admm": Iteration(
-        *("ADMM", _SOLVED),
+    "admm": TheoryMethod(
+        _SOLVED,
         lambda c: bounds.admm(c.coupling),
         lambda c: StatedFactor("Theorem 11", bounds.theorem_11(LOW, c.high, c.coupling)),
     ),
-    "joint": Iteration(
-        *("Uzawa, joint solve", _SOLVED),
+    "joint": TheoryMethod(
+        _SOLVED,
         lambda c: JointUzawa(c.coupling, c.coupling),
         lambda c: StatedFactor(
             "Theorem 4(2)", bounds.theorem_4_two(c.high, c.coupling), proved=c.quadratic
         ),
     ),
-    "proxskip": Iteration(
-        *("ProxSkip", ("penalty_factor", "dual_scale")),
+    "proxskip": TheoryMethod(
+        ("penalty_factor", "dual_scale"),
         lambda c: bounds.proxskip(LOW, c.high, c.probability),
         _proxskip,
     ),
-    "fedavg": Iteration(
-        *("FedAvg", ("penalty_factor", "dual_scale", "probability")),
+    "fedavg": TheoryMethod(
+        ("penalty_factor", "dual_scale", "probability"),
         lambda c: bounds.fedavg(c.high, c.local_steps),
         lambda c: WRONG,
     ),

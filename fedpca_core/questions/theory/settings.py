@@ -68,7 +68,7 @@ class TheorySettings(Settings):
     @property
     def title(self) -> str:
         """The method's name."""
-        return ITERATIONS[self.method].title
+        return self.parameters()["method"].choices[self.method]
 
     @property
     def quadratic(self) -> bool:

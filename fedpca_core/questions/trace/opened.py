@@ -16,7 +16,7 @@ from fedpca_core.attacks.attack import Effort
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.errors import check_client
-from fedpca_core.findings import Finding, Target, frame
+from fedpca_core.findings import Finding, frame
 from fedpca_core.guarantee import Guarantee, meanings
 from fedpca_core.linalg.stiefel import largest_sine, orthonormalise
 from fedpca_core.problems.announced import PublicFacts
@@ -105,16 +105,13 @@ class OpenedRun(Study[OpenedSettings, Opened]):
             view,
             deployment,
             settings.client,
-            effort=Effort(settings.budget, path=True),
-            leave=lambda attack, seconds: (
-                attack.searches and attack.target is Target.COVARIANCE and not settings.unmask
-            ),
+            effort=Effort(settings.budget, path=True, unmask=settings.unmask),
             thorough=False,
         )
         found: Trial = yield from part(tried, 0.1, 1.0)
         states = found.shown
         states += [states[-1]] * (trace.rounds + 1 - len(states))
-        taken = next((one for one in found.taken.values() if one.whole is not None), None)
+        taken = found.certified
         records = None
         if taken is not None and taken.found is not None and taken.found.values is not None:
             # Without a mean nothing tells a record from its negative; counts have positive sums.

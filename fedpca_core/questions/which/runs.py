@@ -11,7 +11,7 @@ from fedpca_core import metrics
 from fedpca_core.algorithms import FedPower
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.attack import Effort, MatrixAttack, RecordsAttack
+from fedpca_core.attacks.attack import Effort
 from fedpca_core.errors import InvalidInput
 from fedpca_core.guarantee import Guarantee
 from fedpca_core.privacy import account
@@ -152,8 +152,7 @@ def _planned(method: str, settings: FrontierSettings, problem: Problem, length: 
     # would be a release.
     plain = replace(made_for, products=min(made_for.products, length))
     noisy = within(plain, public, settings.epsilon, settings.delta, clip_norm=bound)
-    said = account(noisy, public, delta=settings.delta, clip_norm=bound)
-    assert isinstance(said, Guarantee)
+    said = account(noisy, public, delta=settings.delta, clip_norm=bound).stated()
     run = _run(noisy, settings, clipped, noisy.rounds)
     note = f"{noisy.products} products, a number fixed before the run"
     return replace(run, guarantee=said, note=note)
@@ -191,9 +190,6 @@ def attempt(
         Of the run before the attacked client's first record was there.
     """
 
-    def leave(attack: MatrixAttack | RecordsAttack, seconds: float) -> bool:
-        return attack.searches and (not search or seconds > SEARCH)
-
     client = settings.client
     deployment = deployment_of(
         run.problem, run.algorithm, settings, client, rounds=rounds, earlier=earlier
@@ -212,8 +208,7 @@ def attempt(
             replace(deployment, guarantee=run.guarantee),
             client,
             truth=truth,
-            effort=Effort(settings.budget),
-            leave=leave,
+            effort=Effort(settings.budget, longest=SEARCH if search else 0.0),
         )
     )
     assert found is not None

@@ -89,11 +89,9 @@ def from_models(method: str) -> Part[FromModels]:
     view = simulate(problem, algorithm, rounds=size.rounds).transcript
     deployment = deployment_of(problem, algorithm, _PLAIN, 0, rounds=size.rounds)
     tried = yield from part(trial(view, deployment), 0.0, 1.0)
-    states = tried.best[1]
-    taken = next((one for one in tried.taken.values() if one.whole is not None), None)
+    states, found, taken = tried.best[1], tried.ended, tried.certified
     if not states or states[-1].whole is None:
         return replace(nothing, note=" ".join(tried.refused.values()))
-    found = next((one.found for one in tried.taken.values() if one.found is not None), None)
     result = replace(
         nothing,
         error=float(np.linalg.norm(states[-1].matrix - truth) / np.linalg.norm(truth)),

@@ -223,8 +223,7 @@ def _described(seen: ClientTrial, truth: Problem, private: Array) -> MethodRecor
     """What came of one method, compared with the truth."""
     assert truth.announced is not None
     trial, mean = seen.trial, subtracted(truth)[:, None]
-    taken = trial.newcomers if trial.deployment.earlier is not None else trial.taken
-    best = next((one for one in taken.values() if one.whole is not None), None)
+    best, found = trial.certified, trial.ended
     compared, ordered = private + mean, None
     if best is not None and best.whole is not None:
         step = truth.announced.grid if best.step is None else best.step
@@ -249,7 +248,6 @@ def _described(seen: ClientTrial, truth: Problem, private: Array) -> MethodRecor
     came = [
         _padded(pictures.column_tiles(one[:, : pictures.SHOWN], shape), widest) for one in arrived
     ]
-    found = next((one.found for one in [best, *taken.values()] if one and one.found), None)
     judged = None if found is None else found.certificate
     return MethodRecords(
         directions=np.array([state.read for state in states]),
