@@ -125,8 +125,6 @@ def _live(settings: Settings, live: str) -> str:
 def _turned(settings: SceneSettings, live: str) -> dict[str, list[Turn]]:
     """What each dial that is not idle does over its range, with the others as they are."""
     found: dict[str, list[Turn]] = {}
-    if settings.unmask:  # a replay takes up to a minute, of every value
-        return found
     for name in (dial for dial in DIALS if dial not in settings.idle()):
         described, own = settings.parameters()[name], getattr(settings, name)
         turns = []

@@ -63,9 +63,12 @@ def _picture(sides: Mapping[str, pd.DataFrame]) -> str:
     """Degrees over the places of a dial, as the address of an SVG."""
     dark = st.context.theme.type == "dark"
     lines = "".join(
-        f'<polyline points="{_points(own["place"], own[what])}" stroke="{colour}" '
-        f'stroke-dasharray="{dashes}"/>'
-        for method, own in sides.items()
+        f'<g stroke="{colour}">'
+        f'<path d="M{_points(own["place"], own[what])}" stroke-dasharray="{dashes}"/>'
+        f'<path d="{_dots(own["place"][::3], own[what][::3])}" stroke-width="4.5" '
+        f'stroke-linecap="{cap}"/></g>'
+        # Dots tell the methods apart where colours do not: square for the first, round beside it.
+        for cap, (method, own) in zip(("square", "round"), sides.items(), strict=False)
         for look in [METHODS[method].look]
         for colour in [look.dark if dark else look.light]
         for what, dashes in CURVES.items()
@@ -73,9 +76,14 @@ def _picture(sides: Mapping[str, pd.DataFrame]) -> str:
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 {HIGH}" '
         f'preserveAspectRatio="none" fill="none" stroke-width="{LINE}">'
-        f"<style>polyline {{ vector-effect: non-scaling-stroke }}</style>{lines}</svg>"
+        f"<style>path {{ vector-effect: non-scaling-stroke }}</style>{lines}</svg>"
     )
     return f"data:image/svg+xml,{quote(svg)}"
+
+
+def _dots(places: Iterable[float], angles: Iterable[float]) -> str:
+    """Lines without a length, of which their ends alone are drawn, of one size on any dial."""
+    return "".join(f"M{point}h0" for point in _points(places, angles).split())
 
 
 def _points(places: Iterable[float], angles: Iterable[float]) -> str:

@@ -1,6 +1,6 @@
 """Drawing the live picture: clients, messages, server; the truth beside what the server holds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -29,7 +29,7 @@ from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.errors import InvalidInput
-from fedpca_core.findings import Status, Target, in_short
+from fedpca_core.findings import Finding, Status, Target, in_short
 from fedpca_core.questions.home.scene import LivePicture, Scene, bearable
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.story import CHAPTERS, FAIR, NEVER
@@ -340,8 +340,14 @@ def known(scene: Scene, settings: SceneSettings, k: int) -> str:
     elif matrix.status is Status.PARTLY and matrix.figure is not None:
         held = f"has {matrix.figure.value:.0f} directions of {whose}{released}"
     else:
-        held = f"reads no direction of {whose} in its masked messages"
+        return f"reads no direction of {whose} in its masked messages; {_untried(records)}"
     return f"{held}; records: {in_short(records)}"
+
+
+def _untried(records: Finding) -> str:
+    """The finding on records that masked messages hide; what was left waiting in few words."""
+    waits = records.status is Status.NOT_TRIED and records.seconds
+    return "harder attack not tried" if waits else f"records: {in_short(records)}"
 
 
 def _whose(scene: Scene, settings: SceneSettings) -> str:
@@ -416,7 +422,7 @@ def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
         return f"nothing of {name} has been sent{sent}"
     if matrix.figure is not None:
         return f"has {matrix.figure.value:.0f} directions of {_whose(scene, settings)}{sent}"
-    return f"masked messages of {name}\nrecords {in_short(records)}{sent}"
+    return f"masked; {_untried(records)}{sent}"
 
 
 def _truth(scene: Scene, settings: SceneSettings) -> Images:
@@ -487,9 +493,7 @@ def in_a_line(scene: Scene, settings: SceneSettings, k: int) -> str:
         return f"Has received nothing of {who(settings, scene.facts)}."
     if matrix.figure is not None:
         return f"Has {matrix.figure} of {_whose(scene, settings)}; {objects}: {in_short(records)}."
-    waits = records.status is Status.NOT_TRIED and records.seconds
-    tried = "harder attack not tried" if waits else in_short(records)
-    return f"No {objects} read. {tried.capitalize()}."
+    return f"No {objects} read. {_untried(records).removeprefix('records: ').capitalize()}."
 
 
 def _frames(pictures: Array, columns: int | None = None) -> NDArray[np.uint8]:
@@ -517,7 +521,7 @@ def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: str | None
         Curve(
             attack_on(scene, settings),
             table["round"],
-            np.maximum(scene.held_error, ROUNDING),
+            _degrees(scene.held_error),
             colour="series 4",
             dash="dot",
         ),
@@ -530,18 +534,24 @@ def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: str | None
             Curve(
                 METHODS[settings.method].title,
                 table["round"],
-                np.maximum(table["sin_theta"], ROUNDING),
+                _degrees(table["sin_theta"]),
                 colour=settings.method,
+                dash="solid",
             ),
             *attack,
         ),
         description="Error of the common subspace after every round, and of the matrix that the "
-        f"server holds against that of {who(settings, scene.facts)}: sines of the largest angle "
+        f"server holds against that of {who(settings, scene.facts)}: degrees of the largest angle "
         "between subspaces, and of the angle between matrices.",
         x_range=(0, rounds),
-        y_range=(max(min(float(table["sin_theta"].min()), 2e-3), ROUNDING) / 2, 1.3),
+        y_range=(min(float(_degrees(table["sin_theta"]).min()), 0.2) / 2, 130),
         marks=known + _guess(guess, rounds),
     )
+
+
+def _degrees(sines: Iterable[float]) -> Array:
+    """Angles for an axis of powers of ten."""
+    return np.array([max(degrees(sine), ROUNDING) for sine in sines])
 
 
 def _angles(scene: Scene, settings: SceneSettings) -> Panel:
@@ -555,7 +565,14 @@ def _angles(scene: Scene, settings: SceneSettings) -> Panel:
         ):
             angles = [degrees(sine) for sine in sines]
             curves.append(
-                Curve(f"{what} {name}", one.metrics["round"], angles, colour=own.method, dash=dash)
+                Curve(
+                    f"{what} {name}",
+                    one.metrics["round"],
+                    angles,
+                    colour=own.method,
+                    dash=dash,
+                    marker=True,  # colours alone would not tell the methods apart for everybody
+                )
             )
     return Panel.of(
         "scene-angles",
@@ -586,14 +603,14 @@ def _bytes(scene: Scene, settings: SceneSettings, whole: Scene) -> Panel:
 
 def _price(scene: Scene, settings: SceneSettings, asking: bool, guess: str | None) -> Panel:
     assert scene.prices is not None
-    noisy, free = scene.prices.iloc[:-1], float(scene.prices["sin_theta"].iloc[-1])
-    error = noisy["sin_theta"].mask(np.full(len(noisy), asking))
+    noisy, free = scene.prices.iloc[:-1], degrees(scene.prices["sin_theta"].iloc[-1])
+    error = _degrees(noisy["sin_theta"]) * (np.nan if asking else 1)
     last = float(noisy["epsilon"].iloc[-1])
     return Panel.of(
         "scene-price",
         (Curve("ε", noisy["epsilon"], error, colour=settings.method, marker=True),),
         baselines=() if asking else (Baseline("without noise", free),),
         x_range=(float(noisy["epsilon"].iloc[0]) * 0.8, last * 1.25),
-        y_range=(min(free, 0.1) / 2, 1.3),
+        y_range=(min(free, 5) / 2, 130),
         marks=_guess(guess, last),
     )

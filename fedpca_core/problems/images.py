@@ -83,7 +83,8 @@ def images(
     nested : bool
         Deal random shares (`heterogeneity` 0) in turn: with as many images a client and even sizes,
         more clients leave the images of the first as they are, until there are no more images. At
-        other positions of the parameter more clients mean other classes for each.
+        other positions of the parameter that is not to be had: the pooled images are the same at
+        all of them, and what a further client adds to them would be so too, sorted or not.
     weights : {"records", "equal"} or sequence of float
         How clients count in S.
     folder : path, optional

@@ -101,6 +101,21 @@ def test_turns_of_the_clients_are_independent_and_reproducible():
     assert np.abs(first - second).max() > 0.01
 
 
+@pytest.mark.parametrize("value", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("spectrum", [{"decay": 1.1}, {"condition": 10.0}])
+def test_more_clients_leave_the_draws_of_the_first(spectrum, value):
+    """The map that keeps the pooled spectrum exact is of all of them: records move a little."""
+    few, many = (
+        decay_spectrum(20, (100,) * clients, heterogeneity=value, **spectrum) for clients in (8, 9)
+    )
+    moved = [
+        np.linalg.norm(a - b) / np.linalg.norm(a)
+        for a, b in zip(few.blocks, many.blocks, strict=False)
+    ]
+    assert max(moved) < 0.1  # 1.4, were they drawn anew
+    assert min(moved) > 0
+
+
 def test_balance_restores_the_spectrum_over_many_orders_of_magnitude():
     roots = 10.0 ** -np.linspace(0, 15, 30)
     mixed = np.random.default_rng(2).standard_normal((30, 200))

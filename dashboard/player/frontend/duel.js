@@ -1,5 +1,8 @@
 // Two methods side by side: their messages on the way, and below the pictures what each has learnt.
 
+const OTHERS = [MARKERS.circle, ...["triangle-up", "diamond", "cross", "triangle-down", "star", "hexagon", "x"].map((name) => MARKERS[name])];
+const HUES = { light: ["#0072b2", "#d55e00", "#00795c", "#b0468e", "#8a6d00"], dark: ["#56b4e9", "#ff9a5a", "#2fd0a3", "#f0a0cf", "#f0e442"] };
+
 class DuelView {
   constructor(view) {
     this.view = view;
@@ -18,6 +21,7 @@ class DuelView {
     this.stage = stage;
     const { theme } = this.view;
     this.cards = clientCards(stage, theme);
+    this.cards.forEach((card, at) => card.querySelector("small").prepend(this.mark(at)));
     this.clients.replaceChildren(...this.cards);
     this.node.dataset.many = String(stage.names.length > 12);
     this.invitation = element("b", { class: "fp-invitation", text: stage.invitation });
@@ -45,22 +49,33 @@ class DuelView {
     const off = element("b", { class: "fp-off-by" });
     const learnt = element("section", { class: `fp-learnt fp-learnt-${at}` },
       element("div", { class: "fp-title" }, "All learn ", simulationTag(), off),
-      element("div", { class: "fp-answers" }, element("div", { class: "fp-map-box" }, map, this.whose()), components.canvas));
+      element("div", { class: "fp-answers" }, element("div", { class: "fp-map-box" }, map, at ? null : this.whose()),
+        element("div", { class: "fp-tiles" }, components.canvas, "directions")));
     learnt.style.setProperty("--fp-side", side.colour[theme.scheme]);
     sent.style.setProperty("--fp-side", side.colour[theme.scheme]);
     return { side, sent, message, learnt, components, map, off };
   }
 
-  // Dots of one colour are the records of one client.
+  // Marks of one shape and colour are the records of one client, and stand below its card.
   whose() {
     const { owners, names, attacked } = this.stage;
     const others = [...new Set(owners)].filter((one) => one !== attacked).slice(0, 3);
-    const dots = others.map((one) => element("i", { style: `background: ${this.colour(one)}` }));
-    return element("div", { class: "fp-whose" }, element("i", {}), names[attacked], ...dots, "others");
+    return element("div", { class: "fp-whose" }, this.mark(attacked), names[attacked], ...others.map((one) => this.mark(one)), "others");
   }
 
-  colour(owner) {
-    return `hsl(${(owner * 137.5) % 360} 55% ${this.view.theme.scheme === "dark" ? 66 : 46}%)`;
+  // Shapes tell eight clients apart, and with them colours that no kind of colour blindness merges
+  // tell forty; the attacked one is the only square.
+  look(owner) {
+    const { scheme, text } = this.view.theme;
+    if (owner === this.stage.attacked) return { path: MARKERS.square, colour: text };
+    return { path: OTHERS[owner % OTHERS.length], colour: HUES[scheme][owner % HUES[scheme].length] };
+  }
+
+  mark(owner) {
+    const { path, colour } = this.look(owner);
+    const svg = drawing("svg", { class: "fp-mark", viewBox: "-6 -6 12 12", "aria-hidden": "true" });
+    svg.append(drawing("path", { d: path, fill: colour }));
+    return svg;
   }
 
   // Out of every card up to one line, along it, and down into both messages.
@@ -107,7 +122,19 @@ class DuelView {
       sent.classList.toggle("fp-sending", round > 0);
     }
     this.stamps();
-    if (forward && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.send(present);
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (round > 0) this.aim(still);
+    if (forward && !still) this.send(present);
+  }
+
+  // On a phone, where the pictures lie in a row to be swiped, what the server rebuilds comes to the
+  // middle with the first message.
+  aim(still) {
+    const { gallery, pictures } = this.view;
+    if (this.aimed || pictures.length < 3) return;
+    this.aimed = true;
+    const [first, second] = pictures.map(({ node }) => node.getBoundingClientRect());
+    gallery.scrollBy({ left: second.left - first.left - (gallery.clientWidth - second.width) / 2, behavior: still ? "auto" : "smooth" });
   }
 
   // Below the picture that got its stamp, where the eye is, stands where to look next.
@@ -152,8 +179,8 @@ class DuelView {
 
   // The attacked client's records as squares, above those of the others.
   scatter(canvas, side, round) {
-    const { owners, attacked } = this.stage;
-    const { theme } = this.view;
+    const { stage, view: { theme } } = this;
+    const { owners, attacked } = stage;
     const scale = window.devicePixelRatio || 1;
     const [wide, high] = [canvas.clientWidth, canvas.clientHeight];
     if (!wide) return;
@@ -166,15 +193,13 @@ class DuelView {
     const first = round * owners.length * 2;
     const place = (i) => [4 + (side.places[first + 2 * i] / 255) * (wide - 8), high - 4 - (side.places[first + 2 * i + 1] / 255) * (high - 8)];
     const all = [...owners.keys()];
-    for (const i of all.filter((one) => owners[one] !== attacked)) {
-      const [x, y] = place(i);
-      context.fillStyle = this.colour(owners[i]);
-      context.beginPath();
-      context.arc(x, y, 2.2, 0, 7);
-      context.fill();
+    const looks = stage.names.map((name, owner) => this.look(owner)).map(({ path, colour }) => ({ path: new Path2D(path), colour }));
+    for (const i of all.sort((one, other) => (owners[one] === attacked) - (owners[other] === attacked))) {
+      const { path, colour } = looks[owners[i]];
+      context.setTransform(0.58 * scale, 0, 0, 0.58 * scale, place(i)[0] * scale, place(i)[1] * scale);
+      context.fillStyle = colour;
+      context.fill(path);
     }
-    context.fillStyle = theme.text;
-    for (const i of all.filter((one) => owners[one] === attacked)) context.fillRect(place(i)[0] - 2.6, place(i)[1] - 2.6, 5.2, 5.2);
   }
 
   send(present) {

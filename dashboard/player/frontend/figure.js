@@ -39,9 +39,9 @@ function curveTrace(panel, curve, theme, round) {
   if (panel.kind === "bars") {
     return { ...trace, type: "bar", marker: { color: colour, line: { color: theme.background, width: 1 } } };
   }
-  const alone = curve.x.length === 1 ? 9 : 5; // no line leads the eye to it
+  const alone = curve.x.length === 1 ? 9 : 6; // no line leads the eye to it
   const marker = { color: colour, size: panel.kind === "scatter" ? 8 : alone, symbol: curve.symbol,
-    line: { color: theme.background, width: panel.kind === "scatter" ? 1 : 0 } };
+    line: { color: theme.background, width: panel.kind === "scatter" ? 1 : 0 }, maxdisplayed: panel.compact && panel.follows ? 7 : 0 };
   if (panel.kind === "scatter") return { ...trace, type: "scatter", mode: "markers", marker };
   const line = { color: colour, width: curve.guide ? 1.3 : 2.2, dash: curve.dash };
   if (panel.kind === "area") {
@@ -200,14 +200,15 @@ function compact(layout, { large, titled }) {
   for (const axis of [layout.xaxis, layout.yaxis]) {
     if (titled) Object.assign(axis.title, { font: { ...axis.title.font, size: 12 }, standoff: 4 });
     else axis.title = undefined;
-    if (axis.type === "log") axis.tickformat = undefined;
+    const plain = axis === layout.xaxis || axis.range?.every((end) => Math.abs(end) < 3); // 0.1, 1, 10
+    if (axis.type === "log") axis.tickformat = plain ? "~g" : undefined;
     axis.automargin = false; // what is written there has its room, and a second round of layout costs
     axis.nticks = large ? 2 : axis === layout.yaxis ? 3 : 4;
     const size = large ? 16.5 : 11;
     // Plotly writes powers of ten larger by a quarter.
-    axis.tickfont = { ...axis.tickfont, size: axis.type === "log" ? size / 1.25 : size };
+    axis.tickfont = { ...axis.tickfont, size: axis.type === "log" && !plain ? size / 1.25 : size };
     // Powers of ten only: what lies between would write over them, and smaller.
-    if (axis === layout.xaxis && axis.type === "log") Object.assign(axis, { dtick: 1, tickformat: "~g" });
+    if (axis === layout.xaxis && axis.type === "log") axis.dtick = 1;
     else if (axis.type === "log") axis.dtick = axis.range ? Math.max(1, Math.ceil((axis.range[1] - axis.range[0]) / 2 - 0.05)) : 1;
   }
   layout.yaxis.ticklabelstandoff = 5; // clear of a dot at the start

@@ -89,6 +89,7 @@ class ImageView {
     this.caption.textContent = caption;
     this.still();
     this.view.stage?.stamps();
+    this.view.transport.tellRest();
   }
 
   // Nothing lands any more: all has, or another picture took this one's place.

@@ -23,6 +23,7 @@ const DASHES = { solid: "", dash: "7 4", dot: "2 3", dashdot: "7 3 2 3", longdas
 
 // Plotly's markers as paths about the middle of a swatch.
 const MARKERS = {
+  circle: "M-4.4 0a4.4 4.4 0 1 0 8.8 0a4.4 4.4 0 1 0-8.8 0z",
   diamond: "M0-5.6 5.6 0 0 5.6-5.6 0z",
   square: "M-4.4-4.4H4.4V4.4H-4.4z",
   "triangle-up": "M0-5 5 4H-5z",
@@ -45,10 +46,8 @@ function swatch(curve, kind, scheme) {
       "stroke-width": curve.guide ? 1.4 : 2.4, "stroke-dasharray": curve.strokes ?? DASHES[curve.dash] ?? "" }));
   }
   if (kind === "scatter" || curve.marker) {
-    const path = MARKERS[curve.symbol];
-    const place = path ? { d: path, transform: `translate(13 6)${kind === "scatter" ? "" : " scale(0.7)"}` }
-      : { cx: 13, cy: 6, r: kind === "scatter" ? 4.5 : 3.2 };
-    svg.append(drawing(path ? "path" : "circle", { ...place, fill: colour, "data-marker": curve.symbol }));
+    svg.append(drawing("path", { d: MARKERS[curve.symbol] ?? MARKERS.circle, fill: colour, "data-marker": curve.symbol,
+      transform: `translate(13 6)${kind === "scatter" ? "" : " scale(0.7)"}` }));
   }
   return svg;
 }

@@ -64,9 +64,12 @@ class Runs {
     if (!data.run) return this.node.remove();
     if (!this.node.isConnected) grid.before(this.node);
     const focused = this.list.contains(document.activeElement) ? document.activeElement.dataset.curve : undefined;
-    const entry = (word, label, look, names) => {
+    const sample = (look) => {
       const svg = drawing("svg", { viewBox: "0 0 22 8", width: 22, height: 8, "aria-hidden": "true" });
       svg.append(drawing("line", { x1: 1, x2: 21, y1: 4, y2: 4, ...look }));
+      return svg;
+    };
+    const entry = (word, label, svg, names) => {
       const parts = [svg, element("span", { text: word === "now" || word === "side" ? label : `${word}: ${label}` })];
       if (!names) return element("li", { title: label, class: `fp-run-${word}` }, ...parts);
       const button = element("button", { type: "button", class: "fp-entry", "data-curve": names[0], title: `Show or hide: ${label}`,
@@ -77,15 +80,16 @@ class Runs {
     const curves = data.panels[0]?.curves ?? [];
     const sides = data.stage?.sides ?? [];
     const line = ({ colour, dash }) => ({ stroke: sides.length ? theme.text : colour[theme.scheme], "stroke-width": 2.4, "stroke-dasharray": DASHES[dash] ?? "" });
-    // Of two methods dashes tell what a curve is, and colours whose.
-    const own = sides.length ? Object.entries(data.lecture.curves).map(([what, names]) => entry("now", what, line(curves.find(({ name }) => name === names[0])), names))
-      : curves.map((curve, at) => entry("now", at ? curve.name : data.run.label, line(curve), [curve.name]));
+    // Of two methods dashes tell what a curve is, and colours and markers whose.
+    const named = (name) => curves.find((curve) => curve.name === name);
+    const own = sides.length ? Object.entries(data.lecture.curves).map(([what, names]) => entry("now", what, sample(line(named(names[0]))), names))
+      : curves.map((curve, at) => entry("now", at ? curve.name : data.run.label, sample(line(curve)), [curve.name]));
     const looks = {
       before: { stroke: theme.quiet, "stroke-width": 3, "stroke-opacity": 0.35 },
       pinned: { stroke: theme.text, "stroke-width": 1.8 },
     };
-    this.own.replaceChildren(...own, ...sides.map(({ title, colour }) => entry("side", title, { stroke: colour[theme.scheme], "stroke-width": 7 })));
-    this.older.replaceChildren(...this.others().map((other) => entry(other.word, other.label, looks[other.word])));
+    this.own.replaceChildren(...own, ...sides.map(({ title }, at) => entry("side", title, swatch(named(data.lecture.curves.answer[at]), "lines", theme.scheme))));
+    this.older.replaceChildren(...this.others().map((other) => entry(other.word, other.label, sample(looks[other.word]))));
     if (focused) this.list.querySelector(`[data-curve="${CSS.escape(focused)}"]`)?.focus();
     const other = data.panels[this.view.node.dataset.chart === "1" ? 0 : 1];
     this.swap.textContent = other?.title.split(",")[0] ?? "";

@@ -67,8 +67,10 @@ class Transport {
   tellRest() {
     const { data, round } = this.view;
     if (!data?.stage?.sides.length) return;
-    this.rests.textContent = "Paused: press play.";
-    this.rests.style.visibility = this.playing || round === 0 || round === data.rounds ? "hidden" : "";
+    const opens = this.view.pictures.some(({ landing }) => landing !== undefined);
+    this.word.textContent = opens ? "opening message " : `${data.roundLabel} `;
+    this.rests.textContent = "Press play.";
+    this.rests.style.visibility = opens || this.playing || round === 0 || round === data.rounds ? "hidden" : "";
   }
 
   get playing() {
