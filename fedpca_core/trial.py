@@ -229,14 +229,14 @@ def trial(
         no other.
     """
     fitting = list(on_matrices(deployment, client))
+    if not thorough:
+        quick = [one for one in fitting if not one.searches and one.target is not Target.NEWCOMER]
+        fitting = quick[:1] + [one for one in fitting if one not in quick]
     # All wait until they are run: a result on the way says of none that it failed.
     prices = {one.key: one.seconds(deployment, client) for one in fitting}
     prices |= {one.key: one.seconds(deployment, client) for one in on_records(deployment, client)}
     if only:
         fitting = [ON_MATRICES[only]]
-    elif not thorough:
-        quick = [one for one in fitting if not one.searches and one.target is not Target.NEWCOMER]
-        fitting = quick[:1] + [one for one in fitting if one not in quick]
     # The round of the client's first message, or of the first sum that it is in.
     since = next((one.round for one in view.exchanges if client in one.participants), None)
     found = Trial(deployment, client, waiting=prices, since=since, rounds=len(view.exchanges))
