@@ -61,7 +61,15 @@ def require_known(what: str, name: str, known: Collection[str]) -> None:
     require(name in known, f"There is no {what} “{name}”; choose one of {', '.join(known)}.")
 
 
-def require_positive(what: str, value: float, usual: float) -> None:
+def require_at_least(what: str, value: float, least: float = 0, remedy: str = "") -> None:
+    """Raise `InvalidInput` unless ``value`` is finite and not below the least that it may be."""
+    more = f"; {remedy}" if remedy else ""
+    require(
+        isfinite(value) and value >= least, f"{what} must be at least {least}, not {value}{more}."
+    )
+
+
+def require_positive(what: str, value: float, usual: object) -> None:
     """Raise `InvalidInput` unless ``value`` is positive and finite."""
     require(
         isfinite(value) and value > 0, f"{what} must be positive, not {value}; {usual} is usual."

@@ -16,7 +16,7 @@ import numpy as np
 
 from fedpca_core.algorithms.consensus_tools import average, in_turn
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.errors import require, require_choice, require_positive
+from fedpca_core.errors import require, require_at_least, require_choice, require_positive
 from fedpca_core.linalg.stiefel import polar, uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
@@ -73,10 +73,8 @@ class ConsensusADMM(Algorithm):
             f"The step factor must lie in (0, 1], not {self.step_factor}; "
             "1 is the longest step that is safe.",
         )
-        steps, reset = self.local_steps, self.dual_reset
-        require(
-            steps >= 1, f"There must be at least 1 local step, not {steps}; 10 suits most data."
-        )
+        reset = self.dual_reset
+        require_at_least("The number of local steps", self.local_steps, 1, "10 suits most data")
         require(reset >= 0, f"Duals are reset at round 1, 2, ..., or never (0), not {reset}.")
         require_choice("The server's average", self.average, ("mean", "printed", "memory", "polar"))
         require_choice("The local start", self.local_start, ("own", "consensus"))

@@ -13,17 +13,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fedpca_core.algorithms.method import Look, Method
+from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Arrays
-from fedpca_core.errors import require, require_choice
-from fedpca_core.linalg.stiefel import orthonormalise, random_frame, recondition
+from fedpca_core.errors import require_at_least, require_choice
+from fedpca_core.linalg.stiefel import orthonormalise, recondition
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
+from fedpca_core.protocol import Plan, Setting, Step
 from fedpca_core.streams import Streams
 
 
 @dataclass(frozen=True)
-class LocalPower(Algorithm):
-    """Power iteration with local steps.
+class LocalPower(SSI):
+    """SSI with local steps.
 
     Wire, each client and round: ``frame`` down and ``product`` up, features x components each;
     the number of local steps follows from the public schedule and is not sent.
@@ -43,31 +44,23 @@ class LocalPower(Algorithm):
         (8, 7, ..., 1; the schedule of FedPower).
     """
 
-    near: ClassVar[str] = "power"
-    components: int = 5
+    one_product: ClassVar[bool] = False
     local_steps: int = 8
     schedule: str = "halving"
 
     @property
-    def title(self) -> str:
+    def title(self) -> str:  # type: ignore[override]
         return "LocalPower" if self.schedule == "halving" else "LocalPower (decay)"
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
-        require(
-            self.local_steps >= 1,
-            f"LocalPower takes at least 1 local step, not {self.local_steps}.",
-        )
+        require_at_least("LocalPower's number of local steps", self.local_steps, 1)
         require_choice("The schedule of local steps", self.schedule, ("halving", "decay"))
 
     def steps(self, round_: int) -> int:
         if self.schedule == "decay":
             return max(1, self.local_steps - (round_ - 1))
         return max(1, self.local_steps >> (round_ - 1))
-
-    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
-        frame = random_frame(streams.generator("start"), setting.features, self.components)
-        return {"frame": frame}, {}
 
     def client(
         self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
@@ -77,9 +70,6 @@ class LocalPower(Algorithm):
             last = step == plan.local_steps
             product = data.apply(orthonormalise(product) if last else recondition(product))
         return {"product": product}, clients
-
-    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
-        return Reply({"frame": orthonormalise(inbox.total("product"))})
 
 
 _REFUSAL = (

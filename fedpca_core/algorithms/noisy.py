@@ -11,7 +11,7 @@ import numpy as np
 
 from fedpca_core.algorithms.noisy_answers import NoisyAnswers
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_noise
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Plan, ServerState, Setting, Start, Step
 from fedpca_core.protocol.linear_answers import LinearAnswers
@@ -135,10 +135,7 @@ class Noisy(Wrapper):
             "Answers from memory are each client's own, and shared noise needs one answer that all "
             "give alike; choose one of them.",
         )
-        require(
-            bool(np.isfinite(self.noise)) and self.noise >= 0,
-            f"Noise is a standard deviation of at least 0, not {self.noise}; 0 switches it off.",
-        )
+        require_noise(self.noise)
         require(self.products >= 1, f"A run makes at least 1 product, not {self.products}.")
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from fedpca_core.algorithms.method import Look, Method, by_name
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.errors import require, require_choice, require_positive
+from fedpca_core.errors import require_at_least, require_choice, require_positive
 from fedpca_core.linalg.stiefel import polar, random_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
@@ -67,10 +67,7 @@ class VariableSplitting(Algorithm):
     def check(self, setting: Setting) -> None:
         super().check(setting)
         require_positive("The penalty factor of variable splitting", self.penalty_factor, 0.15)
-        require(
-            self.inner_steps >= 1,
-            f"Variable splitting makes at least 1 inner step a round, not {self.inner_steps}.",
-        )
+        require_at_least("Variable splitting's number of inner steps", self.inner_steps, 1)
         require_choice("The constraint of X_i", self.constraint, ("stiefel", "free"))
 
     def notes(self, setting: Setting) -> tuple[str, ...]:

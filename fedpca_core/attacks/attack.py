@@ -51,8 +51,8 @@ USUAL = Effort()
 
 
 @dataclass(frozen=True)
-class MatrixAttack:
-    """An attack on a second-moment matrix."""
+class _Described:
+    """What is said of every attack."""
 
     #: key, title: ``key`` is in links and tables; ``title`` completes "… reads it".
     key: str
@@ -65,6 +65,12 @@ class MatrixAttack:
     fits: Fits
     #: Of the same.
     seconds: Seconds
+
+
+@dataclass(frozen=True)
+class MatrixAttack(_Described):
+    """An attack on a second-moment matrix."""
+
     #: Of a transcript, the deployment, the client and the effort: the belief after every round, the
     #: start first. It may raise `InvalidInput` where messages are missing.
     read: Callable[[Transcript, Deployment, int, Effort], Part[list[Belief]]]
@@ -97,18 +103,12 @@ class Taken:
 
 
 @dataclass(frozen=True)
-class RecordsAttack:
-    """An attack on the records themselves; attributes as of `MatrixAttack`.
+class RecordsAttack(_Described):
+    """An attack on the records themselves.
 
     ``read`` is given the beliefs of the best matrix attack too, and yields a `Taken`.
     """
 
-    key: str
-    title: str
-    knows: str
-    does: str
-    fits: Fits
-    seconds: Seconds
     read: Callable[[Transcript, Deployment, int, Effort, Sequence[Belief]], Part[Taken]]
     target: Target = Target.RECORDS
     searches: bool = True

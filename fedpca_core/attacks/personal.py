@@ -21,6 +21,7 @@ from scipy.optimize import root
 
 from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.arrays import Array
+from fedpca_core.attacks.belief import unpacked
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import polar, symmetric_part, tangent, transpose
 from fedpca_core.problems.personal_model import data_scale
@@ -140,9 +141,8 @@ def second_moment(
     held = pivots[pivots > 1e-10 * pivots[0]]
     free = max(len(right) - len(held), 1)
     error = off / np.sqrt(free) * float(np.sqrt((held**-2.0).mean()))
-    moment = np.zeros((features, features))
-    moment[upper] = solution
-    moment = moment + np.triu(moment, 1).T
+    moment = unpacked(solution, features)
+    assert moment is not None
     left, sizes, _ = np.linalg.svd(np.hstack([at for at, _ in equations]), full_matrices=False)
     covered = left[:, sizes > 1e-7 * sizes[0]]
     expected = algorithm.components + features * algorithm.noise_variance

@@ -5,7 +5,7 @@ the consensus form. The factors that were proved, the ones that are false as
 printed, and the exact ones on quadratics live side by side.
 """
 
-from fedpca_core.consensus.generators import logistic, quadratics, ridge, scalar_pair
+from fedpca_core.consensus.generators import RandomProblem, scalar_pair
 from fedpca_core.consensus.methods import (
     ConsensusMethod,
     FedAvg,

@@ -16,7 +16,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.consensus.problems import ConsensusProblem
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_at_least, require_positive
 
 #: A joint solve ends when the average moves by less than this share of it, or after so many solves.
 SETTLED, MOST_SOLVES = 1e-14, 10_000
@@ -109,10 +109,7 @@ class InexactUzawa(ConsensusMethod):
     step_size: float | None = None
 
     def __post_init__(self) -> None:
-        require(
-            np.isfinite(self.penalty) and self.penalty >= 0,
-            f"The penalty must be at least 0, not {self.penalty}.",
-        )
+        require_at_least("The penalty", self.penalty)
         require(
             np.isfinite(self.dual_step) and self.dual_step > 0,
             f"The dual step must be positive, not {self.dual_step}.",
@@ -203,7 +200,4 @@ class ProxSkip(ConsensusMethod):
 
 def _check_steps(local_steps: int, step_size: float) -> None:
     require(local_steps >= 1, f"A client takes at least 1 local step, not {local_steps}.")
-    require(
-        np.isfinite(step_size) and step_size > 0,
-        f"The step size must be positive, not {step_size}; 1/L is safe.",
-    )
+    require_positive("The step size", step_size, "1/L")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.consensus.claims import CLAIMS, Case, Claim
-from fedpca_core.consensus.generators import quadratics, scalar_pair
+from fedpca_core.consensus.generators import RandomProblem, scalar_pair
 from fedpca_core.consensus.problems import Quadratic
 
 #: A measured value above claim x (1 + this) violates it.
@@ -48,27 +48,25 @@ class Ruling:
 def families(condition: float, count: int, seed: int, *, alike: bool = False) -> list[Quadratic]:
     """Adversarial pairs and random clients with lambda = 1/2 and L = condition/2."""
     high = LOW * condition
+    drawn = [
+        RandomProblem(
+            clients=3 if alike else 2 + index % 3,
+            features=2,
+            strong_convexity=LOW,
+            smoothness=high,
+            heterogeneity=0.0 if alike else 1.0,
+            seed=seed + index,
+        ).quadratics()
+        for index in range(count)
+    ]
     if alike:
-        return [
-            quadratics(
-                clients=3, features=2, strong_convexity=LOW, smoothness=high, heterogeneity=0.0,
-                seed=seed + index,
-            )
-            for index in range(count)
-        ]  # fmt: skip
+        return drawn
     found: list[Quadratic] = [scalar_pair(LOW, high)]
     for share in (0.1, 0.5, 0.9):  # one stiff client among soft ones, and in between
         middle = LOW * condition**share
         values = np.array([LOW, middle, high])[:, None, None]
         found.append(Quadratic("Three scalar clients", values, np.array([[1.0], [2.0], [0.0]])))
-    for index in range(count):
-        found.append(
-            quadratics(
-                clients=2 + index % 3, features=2, strong_convexity=LOW, smoothness=high,
-                seed=seed + index,
-            )
-        )  # fmt: skip
-    return found
+    return found + drawn
 
 
 def verdicts(count: int = 6, seed: int = 0) -> list[Ruling]:

@@ -11,7 +11,7 @@ from scipy.linalg import block_diag
 
 from fedpca_core.arrays import Array
 from fedpca_core.consensus import bounds
-from fedpca_core.consensus.generators import quadratics, scalar_pair
+from fedpca_core.consensus.generators import RandomProblem, scalar_pair
 from fedpca_core.consensus.methods import InexactUzawa
 from fedpca_core.consensus.operators import spectral_radii
 from fedpca_core.papers.checks import Check, square, worst
@@ -309,9 +309,9 @@ def radii(
     """Condition numbers, and asymptotic factors on two scalar clients and random quadratics."""
     for kappa in kappas:
         random = [
-            quadratics(
+            RandomProblem(
                 clients=3, features=3, strong_convexity=1.0, smoothness=kappa, seed=int(seed)
-            )
+            ).quadratics()
             for seed in generator.integers(0, 2**31, 3)
         ]
         for problem in (scalar_pair(1.0, kappa), *random):

@@ -4,6 +4,8 @@ A cell is one part of the experiment (a value, a method) from one seed. Cells kn
 other, so a run may stop after any of them and go on later.
 """
 
+from __future__ import annotations
+
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -29,6 +31,11 @@ class Number:
     measure: str
     result: float
     x: float = float("nan")
+
+    @classmethod
+    def each(cls, series: str, results: Mapping[str, float]) -> list[Number]:
+        """Those of a series by their measure."""
+        return [cls(series, measure, result) for measure, result in results.items()]
 
 
 @dataclass(frozen=True)

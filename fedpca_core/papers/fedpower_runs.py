@@ -102,10 +102,7 @@ class Panels(Experiment):
         run = algorithm(panel, variant, MODELS[self.model].sizes[size].samples)
         _, sines = yield from _ran(problem, run, cell)
         early = float(np.exp(np.log(sines[EARLY]).mean()))
-        numbers = [
-            Number(cell.series, "plateau", float(sines[-1])),
-            Number(cell.series, "early", early),
-        ]
+        numbers = Number.each(cell.series, {"plateau": float(sines[-1]), "early": early})
         if cell.seed == 0:
             numbers += [
                 Number(cell.series, self.y_title, float(sine), float(index))
@@ -155,11 +152,8 @@ class FixedGaps(Experiment):
         )
         trace, sines = yield from _ran(problem, run, cell)
         drift = largest_drift(problem, trace)
-        return [
-            Number(cell.series, "final", float(sines[-1])),
-            Number(cell.series, "drift", drift),
-            Number(cell.series, "drift_over_eta", drift / problem.heterogeneity),
-        ]
+        found = {"final": float(sines[-1]), "drift": drift}
+        return Number.each(cell.series, found | {"drift_over_eta": drift / problem.heterogeneity})
 
 
 class Noise(Experiment):
@@ -189,11 +183,10 @@ class Noise(Experiment):
         exact = float(replace(bought, kind="exact").noise(samples))
         true = float(true_epsilon(published, DELTA, PRODUCTS, model.columns, samples))
         composed = published_multiplier(epsilon, DELTA, PRODUCTS)
-        return [
-            Number(cell.series, "nu", published),
-            Number(cell.series, "times_exact", published / exact),
-            Number(
-                cell.series, "times_composed", composed / exact_multiplier(epsilon, DELTA, PRODUCTS)
-            ),
-            Number(cell.series, "true_over_stated", true / epsilon),
-        ]
+        found = {
+            "nu": published,
+            "times_exact": published / exact,
+            "times_composed": composed / exact_multiplier(epsilon, DELTA, PRODUCTS),
+            "true_over_stated": true / epsilon,
+        }
+        return Number.each(cell.series, found)

@@ -156,7 +156,7 @@ class Runs(Experiment):
             level = best_for_labels(on.attack, scores)
             found["auc"] = area(on.attack, scores)
             found["accuracy"] = evaluate(on.attack, scores, level).accuracy
-        numbers = [Number(name, measure, value) for measure, value in found.items()]
+        numbers = Number.each(name, found)
         if self.drawn and cell.seed == 0:
             kept = np.unique(np.linspace(0, len(distances) - 1, 50).round().astype(int))
             numbers += [Number(name, self.y_title, distances[i], float(i)) for i in kept]
@@ -243,4 +243,4 @@ class Bytes(Experiment):
         found = {"held": 4.0 * held, "card": 100 * whole / float(cell.configuration["card"])}
         if name in NETWORKS:
             found["ratio"] = sent / (FEATURES * rank)
-        return [Number(name, measure, value) for measure, value in found.items()]
+        return Number.each(name, found)

@@ -145,8 +145,7 @@ def read_columns(source: str | Path, columns: Sequence[str] = ()) -> tuple[Colum
     place = Path(source)
     if not place.is_dir():
         return _columns_of(place, columns)
-    files = sorted(path for path in place.iterdir() if path.suffix.lower() in SUFFIXES)
-    require(bool(files), f"The folder {place} holds no {', '.join(SUFFIXES)} file; put one there.")
+    files = _files_in(place)
     first = _columns_of(files[0], columns)
     for path in files[1:]:
         own = _columns_of(path, columns)
@@ -157,6 +156,19 @@ def read_columns(source: str | Path, columns: Sequence[str] = ()) -> tuple[Colum
             "must have the same columns in the same order.",
         )
     return first
+
+
+def _files_in(folder: Path) -> list[Path]:
+    files = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+    require(bool(files), f"The folder {folder} holds no {', '.join(SUFFIXES)} file; put one there.")
+    return files
+
+
+def _chosen(source: Path, columns: Sequence[str], found: Sequence[str]) -> list[str]:
+    """The columns that are asked for, all where none are, which the file must have."""
+    missing = [name for name in columns if name not in found]
+    require(not missing, f"{source} has no column {listed(missing)}; it has {listed(found)}.")
+    return list(columns or found)
 
 
 def _columns_of(source: Path, columns: Sequence[str]) -> tuple[Column, ...]:
@@ -186,9 +198,7 @@ def _columns_of(source: Path, columns: Sequence[str]) -> tuple[Column, ...]:
             found = {str(name): Column(str(name)) for name in header.columns}
     except (OSError, ValueError) as error:
         raise InvalidInput(f"{source} cannot be read ({error}); save it anew.") from None
-    missing = [name for name in columns if name not in found]
-    require(not missing, f"{source} has no column {listed(missing)}; it has {listed(list(found))}.")
-    return tuple(found[name] for name in columns or found)
+    return tuple(found[name] for name in _chosen(source, columns, list(found)))
 
 
 def _check_width(place: Path, batch: Array, width: int) -> None:
@@ -204,11 +214,7 @@ def _batches(
 ) -> Iterator[tuple[Path, Array]]:
     """Records in batches, (rows, features), with the file they come from."""
     if source.is_dir():
-        files = sorted(path for path in source.iterdir() if path.suffix.lower() in SUFFIXES)
-        require(
-            bool(files), f"The folder {source} holds no {', '.join(SUFFIXES)} file; put one there."
-        )
-        for path in files:
+        for path in _files_in(source):
             yield from _batches(path, columns, cell_by_cell=cell_by_cell)
         return
     require(source.is_file(), f"There is no file {source}; give the path of the client's records.")
@@ -286,13 +292,8 @@ def _numbers(
         f"Finding the numeric columns of {source.name} would look at its records, which no ε "
         "covers; name them (--run-config 'columns=\"a,b,c\"').",
     )
-    chosen = list(columns) or [str(name) for name in table.columns]
     table = table.rename(columns=str)
-    missing = [name for name in chosen if name not in table.columns]
-    require(
-        not missing,
-        f"{source} has no column {listed(missing)}; it has {listed(list(table.columns))}.",
-    )
+    chosen = _chosen(source, columns, list(table.columns))
     require(len(table) > 0, _NO_RECORDS.format(source=source))
     if cell_by_cell:
         return np.column_stack([cell_numbers(table[name]) for name in chosen])

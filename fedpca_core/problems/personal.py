@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.errors import require, require_choice
+from fedpca_core.errors import require, require_at_least, require_choice, require_positive
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.personal_model import scatter
@@ -67,15 +67,9 @@ def personal(
     check_components(components, features)
     require(clients >= 1, f"There must be at least 1 client, not {clients}.")
     require(samples >= 1, f"Every client needs at least 1 sample, not {samples}.")
-    require(
-        np.isfinite(spread) and spread >= 0,
-        f"The spread of the clients must be at least 0, not {spread}; 0 makes them all alike.",
-    )
+    require_at_least("The spread of the clients", spread, 0, "0 makes them all alike")
     require_choice("The reading of the spread", reading, READINGS)
-    require(
-        np.isfinite(noise_variance) and noise_variance > 0,
-        f"The noise variance must be positive, not {noise_variance}; try 0.5.",
-    )
+    require_positive("The noise variance", noise_variance, 0.5)
     streams = Streams(seed)
     deviation = float(np.sqrt(spread)) if reading == "literal" else spread
     centre = uniform_frame(streams.generator("data", 0), features, components)

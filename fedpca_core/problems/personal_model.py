@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.errors import require, require_choice
+from fedpca_core.errors import require, require_choice, require_positive
 from fedpca_core.linalg.stiefel import polar, symmetric_part, tangent, transpose
 from fedpca_core.streams import Streams
 
@@ -115,10 +115,7 @@ def euclidean_data_gradient(
 
 def check_model(noise_variance: float, spread: float, prior: str, gradient: str) -> None:
     """Refuse model parameters that mean nothing."""
-    require(
-        np.isfinite(noise_variance) and noise_variance > 0,
-        f"The noise variance must be positive, not {noise_variance}; try 0.5.",
-    )
+    require_positive("The noise variance", noise_variance, 0.5)
     require(
         np.isfinite(spread) and spread > 0,
         f"The spread of the clients must be positive, not {spread}; "

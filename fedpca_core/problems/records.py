@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedpca_core.arrays import Array
-from fedpca_core.errors import require, require_choice
+from fedpca_core.errors import require_choice, require_positive
 
 #: Rounding in the norm of a clipped record, relative to it.
 NORM_ROUNDING = 1e-9
@@ -42,10 +42,7 @@ def treat(block: Array, treatment: str, norm: float = 1.0) -> Array:
 
 def check_clip_norm(clip_norm: float) -> None:
     """Refuse a clip norm that bounds nothing."""
-    require(
-        bool(np.isfinite(clip_norm)) and clip_norm > 0,
-        f"The clip norm must be a positive number, not {clip_norm}; 1 is customary.",
-    )
+    require_positive("The clip norm", clip_norm, 1)
 
 
 def second_moment_sensitivity(

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_at_least
 from fedpca_core.linalg.stiefel import orthonormalise
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem, check_components
@@ -58,9 +58,7 @@ def spiked_covariance(
         f"There must be a positive number of samples for each of the {clients} clients, "
         f"not {list(sizes)}.",
     )
-    require(
-        np.isfinite(spread) and spread >= 0, f"The noise sigma must be at least 0, not {spread}."
-    )
+    require_at_least("The noise sigma", spread)
     grams, longest = _moments(
         features, sizes, components, float(spread), treatment, float(clip_norm), seed
     )

@@ -176,21 +176,13 @@ def _usable(
             )
     story = []
     if client_column:
-        require(
-            client_column in table,
-            f"{name} has no column “{client_column}” of clients; its columns are "
-            f"{listed(list(table.columns))}.",
-        )
+        _check_named(table, [client_column], name)
         table = table[table[client_column].notna()]
     if known_label:
         assert schema is not None
         attack, types = schema.labels(table)
     elif label_column:
-        require(
-            label_column in table,
-            f"{name} has no column “{label_column}” of labels; its columns are "
-            f"{listed(list(table.columns))}.",
-        )
+        _check_named(table, [label_column], name)
         table = table[table[label_column].notna()]
         attack, types, said = attacks_in(table[label_column], normal_value, guess=True)
         story.append(said)

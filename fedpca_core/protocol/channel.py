@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.arrays import Array, Arrays, read_only
-from fedpca_core.errors import require, require_choice
+from fedpca_core.errors import require_at_least, require_choice
 from fedpca_core.protocol.algorithm import Inbox, Plan, Setting
 from fedpca_core.protocol.transcript import Exchange
 from fedpca_core.streams import Streams
@@ -47,11 +47,7 @@ class Channel:
     def __post_init__(self) -> None:
         require_choice("The format of messages", self.dtype, ("float64", "float32"))
         require_choice("What the transcript records", self.record, ("full", "estimates"))
-        require(
-            np.isfinite(self.upload_noise) and self.upload_noise >= 0,
-            f"The noise on uploads must be a factor of at least 0, not {self.upload_noise}; "
-            "0 switches it off.",
-        )
+        require_at_least("The noise on uploads", self.upload_noise, 0, "0 switches it off")
 
 
 class Mailbox:

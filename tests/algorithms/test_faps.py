@@ -379,10 +379,10 @@ def test_a_client_whose_data_are_zero_is_harmless() -> None:
     ("options", "text"),
     [
         ({"penalty_factor": 0.0}, "penalty factor must be positive, not 0.0"),
-        ({"inner_rule": "magic"}, "one of auto, fixed, change, conditions, not 'magic'"),
-        ({"inner_steps": 0}, "at least 1 inner step a round, not 0"),
+        ({"inner_rule": "magic"}, "'auto', 'fixed', 'change' or 'conditions', not 'magic'"),
+        ({"inner_steps": 0}, "inner steps must be at least 1, not 0"),
         ({"inner_tolerance": -1.0}, "inner tolerance must be positive, not -1.0"),
-        ({"penalty_spread": 0.5}, "penalty spread is at least 1, not 0.5"),
+        ({"penalty_spread": 0.5}, "penalty spread must be at least 1, not 0.5"),
         ({"inner_decrease": 0.0}, "inner decrease must be positive, not 0.0"),
     ],
 )

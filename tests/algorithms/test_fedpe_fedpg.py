@@ -309,7 +309,7 @@ def test_taking_turns_reaches_everybody_within_two_passes():
     [
         ({"penalty_factor": 0.0}, "penalty factor must be positive, not 0.0"),
         ({"step_factor": 1.5}, r"step factor must lie in \(0, 1\], not 1.5"),
-        ({"local_steps": 0}, "at least 1 local step, not 0"),
+        ({"local_steps": 0}, "local steps must be at least 1, not 0"),
         ({"average": "median"}, "server's average is .* not 'median'"),
         ({"projection": "none"}, "projection is 'stiefel' or 'printed', not 'none'"),
     ],

@@ -298,7 +298,7 @@ def test_angles_and_crossover() -> None:
     [
         ({"spread": 0.0}, "spread of the clients must be positive"),
         ({"noise_variance": -1.0}, "noise variance must be positive, not -1"),
-        ({"prior": "flat"}, "std, literal, calibrated, not 'flat'"),
+        ({"prior": "flat"}, "'std', 'literal' or 'calibrated', not 'flat'"),
         ({"gradient": "half"}, "'exact' or 'printed', not 'half'"),
         ({"step": 0.0}, "step must be positive, not 0"),
         ({"start_from": "zero"}, "not 'zero'"),

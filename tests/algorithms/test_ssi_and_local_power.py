@@ -86,7 +86,7 @@ def test_one_local_step_is_ssi() -> None:
 @pytest.mark.parametrize(
     ("algorithm", "text"),
     [
-        (fp.LocalPower(3, 0), "at least 1 local step, not 0"),
+        (fp.LocalPower(3, 0), "local steps must be at least 1, not 0"),
         (fp.LocalPower(3, 8, "thirds"), "'halving' or 'decay', not 'thirds'"),
         (fp.LocalPower(FEATURES), f"{FEATURES} components do not fit {FEATURES} features"),
     ],

@@ -83,7 +83,7 @@ def test_names_and_gaps_of_the_two_versions() -> None:
     ("algorithm", "text"),
     [
         (fp.VariableSplitting(3, -1.0), "must be positive, not -1.0"),
-        (fp.VariableSplitting(3, inner_steps=0), "at least 1 inner step a round, not 0"),
+        (fp.VariableSplitting(3, inner_steps=0), "inner steps must be at least 1, not 0"),
         (fp.VariableSplitting(3, constraint="sphere"), "'stiefel' or 'free', not 'sphere'"),
     ],
 )

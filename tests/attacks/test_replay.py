@@ -271,7 +271,7 @@ def test_replay_refuses_what_it_cannot_use():
         attacks.replay(attacks.Replaying(run, algorithm))
     with pytest.raises(InvalidInput, match="at least 2 rounds of client 0 to compare, not 1"):
         attacks.replay(attacks.Replaying(run, algorithm, rounds=1, trace=TRACE))
-    with pytest.raises(InvalidInput, match="at least one start and one evaluation, not 0"):
+    with pytest.raises(InvalidInput, match="number of starts must be at least 1, not 0"):
         attacks.replay(attacks.Replaying(run, algorithm, trace=TRACE, starts=0))
     with pytest.raises(InvalidInput, match="made for FAPS, and this is SSI"):
         attacks.replay(attacks.Replaying(transcript(SMALL, fp.SSI(2), 4), fp.SSI(2), trace=TRACE))

@@ -11,21 +11,19 @@ from fedpca_core.consensus import (
     JointUzawa,
     ProxSkip,
     Quadratic,
+    RandomProblem,
     bounds,
-    logistic,
     operators,
-    quadratics,
-    ridge,
     run,
     scalar_pair,
 )
 from fedpca_core.errors import InvalidInput
 
-MAKERS = [quadratics, ridge, logistic]
+MAKERS = [RandomProblem.quadratics, RandomProblem.ridge, RandomProblem.logistic]
 
 
 def _problem(maker, **options):
-    return maker(**{"clients": 5, "features": 4, "seed": 2, **options})
+    return maker(RandomProblem(**{"clients": 5, "features": 4, "seed": 2, **options}))
 
 
 @pytest.mark.parametrize("maker", MAKERS)
@@ -72,7 +70,7 @@ def test_solutions_and_local_solves_are_stationary(maker) -> None:
 
 
 def test_many_local_steps_in_the_eigenbasis_are_the_literal_loop() -> None:
-    problem = _problem(quadratics)
+    problem = _problem(RandomProblem.quadratics)
     generator = np.random.default_rng(4)
     start, right = generator.standard_normal((2, 5, 4))
     points = start
@@ -128,14 +126,14 @@ def test_every_method_but_fedavg_finds_the_minimiser(maker) -> None:
 
 
 def test_multipliers_sum_to_zero_after_a_thousand_rounds() -> None:
-    problem = _problem(quadratics)
+    problem = _problem(RandomProblem.quadratics)
     for method in (*_methods(problem), bounds.proxskip(0.5, 5.0)):
         trace = run(problem, method, 1000)
         assert np.abs(trace.multipliers[-1].sum(axis=0)).max() < 1e-12
 
 
 def test_one_local_step_is_gradient_descent_on_the_average() -> None:
-    problem = _problem(quadratics)
+    problem = _problem(RandomProblem.quadratics)
     trace = run(problem, bounds.scaffnew(5.0, 1), 30)
     average = np.zeros(4)
     for k in range(30):
@@ -144,7 +142,7 @@ def test_one_local_step_is_gradient_descent_on_the_average() -> None:
 
 
 def test_scaffnew_is_its_own_pseudo_code() -> None:
-    problem = _problem(logistic)
+    problem = _problem(RandomProblem.logistic)
     trace = run(problem, bounds.scaffnew(5.0, 4), 6)
     average, multipliers = np.zeros(4), np.zeros((5, 4))
     for _ in range(6):
@@ -160,10 +158,12 @@ def test_scaffnew_is_its_own_pseudo_code() -> None:
 @pytest.mark.parametrize("maker", MAKERS)
 def test_identical_clients_need_no_correction(maker) -> None:
     problem = _problem(maker, heterogeneity=0.0)
-    if maker is logistic:  # labels are drawn client by client; give all the first client's
+    if (
+        maker is RandomProblem.logistic
+    ):  # labels are drawn client by client; give all the first client's
         labels = np.broadcast_to(problem.labels[:1], problem.labels.shape)
         problem = type(problem)("alike", problem.records, labels, problem.ridge, problem.scale)
-    elif maker is ridge:  # so is the noise in the answers
+    elif maker is RandomProblem.ridge:  # so is the noise in the answers
         linear = np.broadcast_to(problem.linear[:1], problem.linear.shape)
         problem = type(problem)("alike", problem.hessians, linear)
     for steps in (1, 3, 20):
@@ -174,7 +174,7 @@ def test_identical_clients_need_no_correction(maker) -> None:
 
 def test_the_augmented_iteration_is_a_joint_solve() -> None:
     """Against the saddle point equations of all copies and the average, written out."""
-    problem = _problem(quadratics)
+    problem = _problem(RandomProblem.quadratics)
     clients, features = problem.clients, problem.features
     size, penalty, step = clients * features, 0.8, 0.6
     copies = np.tile(np.eye(features), (clients, 1))
@@ -220,7 +220,7 @@ def test_a_joint_round_is_a_proximal_step_of_the_multipliers(maker) -> None:
 
 
 def test_proxskip_counts_only_rounds_that_communicate() -> None:
-    problem = _problem(quadratics)
+    problem = _problem(RandomProblem.quadratics)
     trace = run(problem, ProxSkip(0.2, 0.25), 400, seed=1)
     assert 70 < trace.communications[-1] < 130
     assert trace.bytes_up[-1] == trace.communications[-1] * 8 * 4 * 5
@@ -229,7 +229,7 @@ def test_proxskip_counts_only_rounds_that_communicate() -> None:
 
 
 def test_a_divergent_run_stops_and_says_so() -> None:
-    trace = run(_problem(quadratics), InexactUzawa(0.0, 50.0), 500)
+    trace = run(_problem(RandomProblem.quadratics), InexactUzawa(0.0, 50.0), 500)
     assert trace.diverged
     assert trace.rounds < 500
 
@@ -237,10 +237,13 @@ def test_a_divergent_run_stops_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: quadratics(strong_convexity=5.0, smoothness=0.5), "0 < lambda < L"),
-        (lambda: quadratics(heterogeneity=2.0), "Heterogeneity runs from 0"),
-        (lambda: quadratics(features=1), "at least 2 features"),
-        (lambda: quadratics(clients=0), "at least 1 client"),
+        (
+            lambda: RandomProblem(strong_convexity=5.0, smoothness=0.5).quadratics(),
+            "0 < lambda < L",
+        ),
+        (lambda: RandomProblem(heterogeneity=2.0).quadratics(), "Heterogeneity runs from 0"),
+        (lambda: RandomProblem(features=1).quadratics(), "at least 2 features"),
+        (lambda: RandomProblem(clients=0).quadratics(), "number of clients must be at least 1"),
         (lambda: FedAvg(0, 0.1), "at least 1 local step, not 0"),
         (lambda: FedAvg(1, -0.1), "step size must be positive, not -0.1"),
         (lambda: InexactUzawa(-1.0, 1.0), "penalty must be at least 0, not -1"),

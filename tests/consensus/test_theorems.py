@@ -8,11 +8,9 @@ import pytest
 from fedpca_core.consensus import (
     InexactUzawa,
     Logistic,
+    RandomProblem,
     bounds,
-    logistic,
     operators,
-    quadratics,
-    ridge,
     run,
 )
 from fedpca_core.consensus.generators import scalar_pair
@@ -61,23 +59,26 @@ def test_the_worst_violations_have_the_known_sizes(table) -> None:
 def test_no_round_of_any_run_contracts_less_than_was_proved(block) -> None:
     """30 random problems a block, 240 in all: quadratics, ridge and logistic regression."""
     generator = np.random.default_rng(block)
-    makers = [quadratics] * 6 + [ridge] * 2 + [logistic] * 2
+    makers = [RandomProblem.quadratics] * 6
+    makers += [RandomProblem.ridge] * 2 + [RandomProblem.logistic] * 2
     for index in range(30):
         maker = makers[index % 10]
-        kappa = float(10 ** generator.uniform(0.3, 1.5 if maker is ridge else 2.5))
+        kappa = float(10 ** generator.uniform(0.3, 1.5 if maker is RandomProblem.ridge else 2.5))
         low = 10 ** generator.uniform(-1, 1)
         high = low * kappa
         penalty = float(high * 10 ** generator.uniform(-3, 1))
         steps = int(generator.integers(1, 30))
         problem = maker(
-            clients=int(generator.integers(2, 8)),
-            features=int(generator.integers(2, 7)),
-            strong_convexity=low,
-            smoothness=high,
-            heterogeneity=float(generator.uniform()),
-            seed=1000 * block + index,
+            RandomProblem(
+                clients=int(generator.integers(2, 8)),
+                features=int(generator.integers(2, 7)),
+                strong_convexity=low,
+                smoothness=high,
+                heterogeneity=float(generator.uniform()),
+                seed=1000 * block + index,
+            )
         )
-        quadratic = maker is not logistic
+        quadratic = maker is not RandomProblem.logistic
         exact, both = bounds.uzawa_exact(low, high, penalty), bounds.admm(penalty)
         three = bounds.uzawa_steps(low, high, penalty, steps)
         proved = [
@@ -117,7 +118,7 @@ def test_theorem_3_and_its_lemma_hold_beyond_quadratics(penalty: float) -> None:
     """Logistic regression: the identity of the proof, the lemma, and the factor of a round."""
     spoke = 0
     for seed in range(4):
-        problem = logistic(clients=4, features=3, smoothness=2.0, heterogeneity=1.0, seed=seed)
+        problem = RandomProblem(clients=4, features=3, smoothness=2.0, seed=seed).logistic()
         low, high = problem.strong_convexity, problem.smoothness
         assert isinstance(problem, Logistic)
         gauss = bounds.theorem_1(low, high, penalty)
@@ -156,7 +157,7 @@ def test_theorem_3_and_its_lemma_hold_beyond_quadratics(penalty: float) -> None:
 
 
 def test_the_exact_norm_bounds_every_run_and_is_reached() -> None:
-    problem = quadratics(clients=4, features=3, smoothness=20.0, seed=5)
+    problem = RandomProblem(clients=4, features=3, smoothness=20.0, seed=5).quadratics()
     for method in (bounds.scaffnew(20.0, 6), bounds.uzawa_exact(0.5, 20.0, 1.0)):
         norm = operators.one_step_norms(problem, [method])[0]
         trace = run(problem, method, 60)
@@ -170,7 +171,7 @@ def test_the_exact_norm_bounds_every_run_and_is_reached() -> None:
 
 
 def test_the_round_matrix_is_one_round() -> None:
-    problem = quadratics(clients=3, features=2, smoothness=8.0, seed=9)
+    problem = RandomProblem(clients=3, features=2, smoothness=8.0, seed=9).quadratics()
     method = bounds.uzawa_steps(0.5, 8.0, 0.6, 4)
     trace = run(problem, method, 3)
 
@@ -229,13 +230,13 @@ def test_the_spectral_bound_at_its_best() -> None:
 def test_the_matrix_step_misses_the_minimiser_of_unlike_clients() -> None:
     pair = scalar_pair(0.5, 5.0)
     assert operators.matrix_step_norm(pair, 0.5) > 1
-    alike = quadratics(clients=3, features=2, heterogeneity=0.0)
+    alike = RandomProblem(clients=3, features=2, heterogeneity=0.0).quadratics()
     norm = operators.matrix_step_norm(alike, 0.5)
     assert norm == pytest.approx(bounds.theorem_7(0.5, 0.5), rel=1e-9)
 
 
 def test_the_reference_instance_behaves_as_expected() -> None:
-    problem = quadratics(smoothness=5.0, seed=0)
+    problem = RandomProblem(smoothness=5.0, seed=0).quadratics()
     expected = {
         "one": (bounds.scaffnew(5.0, 1), 61),
         "root": (bounds.scaffnew(5.0, 3), 36),

@@ -190,7 +190,7 @@ def test_delta_is_compared_with_the_smallest_client() -> None:
         ({"epsilon": -2.0}, "ε must be a positive number, not -2"),
         ({"delta": 1.5}, "δ must lie between 0 and 1"),
         ({"releases": 0}, "at least 1 product"),
-        ({"clip_norm": 0.0}, "clip norm must be a positive number"),
+        ({"clip_norm": 0.0}, "clip norm must be positive"),
         ({"columns": 0}, "at least 1 column"),
     ],
 )

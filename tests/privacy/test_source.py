@@ -389,7 +389,7 @@ def test_noise_is_not_added_twice_and_no_record_leaves_it(problem: Problem) -> N
     [
         ({"epsilon": 0.0}, "ε must be a positive number"),
         ({"delta": 1.0}, "δ must lie between 0 and 1"),
-        ({"clip": -1.0}, "clip norm must be a positive number"),
+        ({"clip": -1.0}, "clip norm must be positive"),
         ({"mean_share": 1.0}, r"lies in \[0, 1\), not 1.0"),
     ],
 )

@@ -185,7 +185,7 @@ def test_likely_label_columns_come_first():
 @pytest.mark.parametrize(
     "options,words",
     [
-        ({"label_column": "colour"}, "mine.csv has no column “colour” of labels"),
+        ({"label_column": "colour"}, "mine.csv has no column “colour”"),
         ({"label_column": "state", "normal_value": "good"}, "No record has the label “good”"),
         ({"columns": ("heat", "cold")}, "mine.csv has no column “cold”"),
         ({"columns": ("heat",)}, "has 1 numeric column besides its labels"),

@@ -66,7 +66,7 @@ def test_a_small_file_is_fitted_with_as_many_clients_as_it_has_rows_for(rows):
 
 
 def test_columns_that_do_not_fit_are_a_sentence():
-    with pytest.raises(InvalidInput, match="has no column “place” of clients; its columns are a,"):
+    with pytest.raises(InvalidInput, match="has no column “place”; its columns are a,"):
         task(AnomalySettings(problem="own", client_column="place"), own(table()))
     lonely = table().assign(site=lambda frame: ["one"] + ["two"] * (len(frame) - 1))
     lonely.loc[0, "state"] = lonely.loc[1, "state"] = "calm"

@@ -22,7 +22,7 @@ from fedpca_core.algorithms.faps.inner import answer, join
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.algorithms.method import Look, Method, by_name
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.errors import require, require_choice, require_positive
+from fedpca_core.errors import require_at_least, require_choice, require_positive
 from fedpca_core.linalg.stiefel import orthonormalise, random_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
@@ -98,16 +98,12 @@ class FAPS(Algorithm):
     def check(self, setting: Setting) -> None:
         super().check(setting)
         require_choice("FAPS's inner rule", self.inner_rule, rules.INNER_RULES)
-        require(
-            self.inner_steps >= 1 and self.inner_limit >= 1,
-            f"FAPS makes at least 1 inner step a round, not {self.inner_steps} "
-            f"(limit {self.inner_limit}).",
-        )
+        for name in ("inner_steps", "inner_limit"):
+            require_at_least(f"FAPS's {name.replace('_', ' ')}", getattr(self, name), 1)
         for name in ("penalty_factor", *(f"inner_{constant}" for constant in rules.CONSTANTS)):
             value, usual = getattr(self, name), getattr(FAPS, name)
             require_positive(f"FAPS's {name.replace('_', ' ')}", value, usual)
-        spread = self.penalty_spread
-        require(spread >= 1, f"FAPS's penalty spread is at least 1, not {spread}.")
+        require_at_least("FAPS's penalty spread", self.penalty_spread, 1)
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = random_frame(streams.generator("start"), setting.features, self.components)

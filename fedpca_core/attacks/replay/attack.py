@@ -28,7 +28,7 @@ from fedpca_core.attacks.linear_system import check_took_part
 from fedpca_core.attacks.replay.least_squares import Fit
 from fedpca_core.attacks.replay.search import ReplayStage, Search
 from fedpca_core.attacks.replay.setup import Setup
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import InvalidInput, require, require_at_least
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.transcript import Transcript
 
@@ -112,11 +112,8 @@ class Replaying:
             f"A replay needs at least 2 rounds of client {client} to compare, not {len(seen)}; "
             "read more rounds.",
         )
-        require(
-            starts >= 1 and evaluations >= 1,
-            "A replay needs at least one start and one evaluation, not "
-            f"{starts} and {evaluations}.",
-        )
+        require_at_least("The number of starts", starts, 1)
+        require_at_least("The number of evaluations", evaluations, 1)
         require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
         self._prior = _prior(prior, trace, chosen.features)
         self._setup = Setup.of(

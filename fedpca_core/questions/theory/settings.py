@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fedpca_core.consensus.generators import (
-    logistic,
+    RandomProblem,
     own_ridge,
-    quadratics,
-    ridge,
     scalar_pair,
 )
 from fedpca_core.consensus.methods import ConsensusMethod
@@ -131,12 +129,7 @@ class TheorySettings(Settings):
                 smoothness=self.high,
                 name=own.name,
             )
-        makers: Mapping[str, Callable[..., ConsensusProblem]] = {
-            "quadratics": quadratics,
-            "ridge": ridge,
-            "logistic": logistic,
-        }
-        return makers[self.problem](
+        wanted = RandomProblem(
             clients=self.clients,
             features=self.features,
             strong_convexity=LOW,
@@ -144,6 +137,12 @@ class TheorySettings(Settings):
             heterogeneity=self.heterogeneity,
             seed=self.seed,
         )
+        makers: Mapping[str, Callable[[], ConsensusProblem]] = {
+            "quadratics": wanted.quadratics,
+            "ridge": wanted.ridge,
+            "logistic": wanted.logistic,
+        }
+        return makers[self.problem]()
 
     def build_method(self) -> ConsensusMethod:
         """The method with these settings' step sizes."""
