@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.arrays import Array
+from fedpca_core.metrics.faps_theorem import asked, constant
 from fedpca_core.papers.checks import Check, frame, square, worst
 from fedpca_core.papers.checks_masks import masked_power
 
@@ -139,14 +140,7 @@ class Iteration:
 def iterations(generator: np.random.Generator, count: int = 12) -> Iterator[Iteration]:
     """A run with penalties of Assumption 6, from clients' frames as far apart as (22) allows."""
     mats = matrices(generator)
-    sigma, root = 1.0 - 1.0 / (2 * CLIENTS), np.sqrt(2 * CLIENTS)
-    omega = max(
-        BESIDE,
-        12 * CLIENTS * np.sqrt(COMPONENTS) / (ENOUGH * sigma),
-        4 * np.sqrt(2) * (1 + root) / np.sqrt(sigma),
-        16 * CLIENTS * np.sqrt(COMPONENTS),
-        4 * (1 + root) / (ENOUGH * sigma * CLIENTS),
-    )
+    omega = asked(CLIENTS, COMPONENTS, ENOUGH, BESIDE, 1.0)
     penalty = 1.001 * omega * float(np.trace(mats.sum(axis=0)))
     z = frame(generator, FEATURES, COMPONENTS)
     x = np.stack([_within(generator, z, 1.0 / CLIENTS) for _ in range(CLIENTS)])
@@ -243,13 +237,11 @@ def theorem_8(generator: np.random.Generator) -> float:
     c₂ is the least that the run has, and the bound below of 𝓛 its last value.
     """
     run = list(iterations(generator, 40))
-    root, first = np.sqrt(2 * CLIENTS), run[0]
+    first, last = run[0], run[-1].lagrangian(run[-1].new_x, run[-1].new_z, run[-1].new_x)
     c_2 = min(found for one in run if (found := step(one)) > 0)
-    c_4 = min(ENOUGH * first.sigma * first.penalty / 4 - (1 + root) * first.largest / CLIENTS)
-    spread = float((first.penalty + 4 * first.largest).sum()) / np.sqrt(2 * CLIENTS * c_4)
-    c_3 = (spread + np.sqrt(1 / c_2)) ** -2
-    last = run[-1].lagrangian(run[-1].new_x, run[-1].new_z, run[-1].new_x)
-    most = (first.lagrangian(first.x, first.z, first.x) - last) * (1 / c_3 + 1 / c_4)
+    fall = first.lagrangian(first.x, first.z, first.x) - last
+    penalties = np.full(CLIENTS, first.penalty)
+    most = constant(CLIENTS, penalties, first.largest, ENOUGH, c_2, fall)
     values = [square(one.violation) + one.gaps(one.x, one.z).mean() for one in run]
     return max((n + 1) * min(values[: n + 1]) / most for n in range(len(run)))
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.metrics.faps_theorem import BesideTheorem
 from fedpca_core.questions.converge.budgets import levels, measure_at
 from fedpca_core.questions.converge.study import Comparison, Line
 from fedpca_core.questions.which.rules import size
@@ -18,6 +19,7 @@ from fedpca_core.study.parts import (
     Caption,
     Cards,
     Chart,
+    Fold,
     GuaranteeOf,
     Note,
     Parts,
@@ -151,6 +153,30 @@ def costs(comparison: Comparison, settings: ConvergeSettings) -> Parts:
         components=p,
         width=width,
     )
+    if comparison.theorem is not None:
+        yield from theorem(comparison.theorem, settings)
+
+
+def theorem(found: BesideTheorem, settings: ConvergeSettings) -> Parts:
+    """Where the penalties of FAPS lie beside what its theorem asks for, and what follows then."""
+    lines = [Curve("least so far", np.arange(len(found.least)) + 1.0, found.least, colour="faps")]
+    told = {"share": short(found.share, 3), "omega": short(found.omega, 3)}
+    if np.isfinite(found.bound).all():
+        ratio = float((found.least / found.bound).max())
+        said = words("converge-covered", ratio=short(ratio, 2), **told)
+        lines.append(Curve("C/N", lines[0].x, found.bound, colour="text", guide=True))
+    else:
+        enough, grid = (
+            settings.penalty_factor / found.share,
+            settings.parameters()["penalty_factor"],
+        )
+        why = [f"penalty factor {short(one)} is enough" for one in grid.grid if one >= enough][:1]
+        why = [*(why if found.share < 1 else []), *filter(None, [found.unmet])]
+        said = words("converge-uncovered", why="; ".join(why), **told)
+    value = Curve("ℒ", np.arange(len(found.lagrangian)), found.lagrangian, colour="faps")
+    charts = Chart("theorem", [Panel.of("theorem", lines), Panel.of("lagrangian", [value])])
+    asks = Caption(words("converge-theorem"))
+    yield Fold("FAPS beside its convergence theorem", [Note(said), charts, asks])
 
 
 def cost_table(summary: pd.DataFrame) -> pd.DataFrame:

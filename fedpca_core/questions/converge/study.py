@@ -13,6 +13,7 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import AnyArray, Array, IntArray
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import projector_distance
+from fedpca_core.metrics.faps_theorem import BesideTheorem, beside_theorem
 from fedpca_core.metrics.linearised import predicted
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.questions import costs
@@ -69,6 +70,8 @@ class Comparison:
     complete: bool
     #: The method whose last table ends in the middle of a run.
     unfinished: str | None = None
+    #: What FAPS's convergence theorem says of its run from the first start (simulation only).
+    theorem: BesideTheorem | None = None
 
     @property
     def rounds(self) -> int:
@@ -303,13 +306,14 @@ class Convergence(InPieces[ConvergeSettings, Comparison]):
         unpredicted: dict[str, str] = {}
         refusals: dict[str, str] = {}
         notes: dict[str, tuple[str, ...]] = {}
+        theorem: BesideTheorem | None = None
 
         def result(current: Simulation | None = None, method: str | None = None) -> Comparison:
             kept = dict(tables)
             if current is not None and method is not None:
                 kept[method] = (metrics.frame(current.trace(), problem),)
             so_far = dict(refusals), dict(notes), facts, dict(predictions), dict(unpredicted)
-            return Comparison(kept, *so_far, method is None, method)
+            return Comparison(kept, *so_far, method is None, method, theorem)
 
         shown = time.process_time()
         for position, method in enumerate(settings.methods):
@@ -328,6 +332,7 @@ class Convergence(InPieces[ConvergeSettings, Comparison]):
                         shown = time.process_time() if late else shown
                 trace = run.trace()
                 tables[method] = (metrics.frame(trace, problem),)
+                theorem = beside_theorem(trace, problem) or theorem
             except InvalidInput as refusal:
                 refusals[method] = str(refusal)
                 continue
@@ -361,6 +366,7 @@ class Convergence(InPieces[ConvergeSettings, Comparison]):
             unpredicted=unpredicted,
             complete=len(found) == settings.starts and all(one.complete for one in found),
             unfinished=found[-1].unfinished,
+            theorem=found[0].theorem,
         )
 
     def tables(self, result: Comparison, settings: ConvergeSettings) -> dict[str, pd.DataFrame]:

@@ -164,10 +164,8 @@ class Use:
     # ------------------------------------------------------------------ Flower
     def flower(self) -> ConvergeSettings:
         """The settings file that a run on Flower reads."""
-        return replace(self.settings.carried(ConvergeSettings), methods=self._known())
-
-    def _known(self) -> tuple[str, ...]:
-        return (self.method,) if self.method in COMPARED else ConvergeSettings().methods
+        there = self.settings.carried(ConvergeSettings)
+        return replace(there, methods=(self.method,)) if self.method in COMPARED else there
 
     def commands(self) -> str:
         """Three commands: the server, a client's node, and the start of the run."""
@@ -248,9 +246,8 @@ class Use:
     def check(self) -> CheckSettings:
         """The deployment file of the leak check."""
         c = self.settings
-        there = c.carried(CheckSettings)
         return replace(
-            there,
+            c.carried(CheckSettings),
             method=self.method,
             rounds=self.rounds,
             centring="pooled" if self._centred else "none",
@@ -259,20 +256,16 @@ class Use:
 
     def read_me(self) -> str:
         """What the files are, and what to type."""
-        fit = (
-            [
-                "    python fit.py",
-                "",
-                "fits the estimator; fit.ipynb is the same as a notebook.",
-                "",
-            ]
-            if self.method in COMPARED
-            else []
-        )
+        fit = [
+            "    python fit.py",
+            "",
+            "fits the estimator; fit.ipynb is the same as a notebook.",
+            "",
+        ]
         lines = [
             f"# {METHODS[self.method].title}",
             "",
-            *fit,
+            *(fit if self.method in COMPARED else []),
             "    python -m fedpca_core check check.json",
             "",
             "says what the deployment gives away. On Flower:",
