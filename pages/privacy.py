@@ -64,6 +64,8 @@ with st.sidebar:
     controls.draw("repetitions", "seed")
     if view == "accountants":
         controls.parameter("multiplier")
+        if "coin" not in controls.idle:
+            controls.parameter("coin")
 
 settings = controls.settings()
 data = own_table.current() if settings.problem == "table" else None

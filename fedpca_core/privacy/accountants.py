@@ -56,6 +56,30 @@ def _privacy_loss_accountant(epsilon: float) -> Any:
     return dp_accounting.pld.PLDAccountant(value_discretization_interval=_GRID * max(1.0, epsilon))
 
 
+def by_coin(multiplier: float, rate: float, delta: float, releases: int) -> float:
+    """The ε of Gaussian noise on sums, each over the clients whose own coin fell for it.
+
+    Poisson sampling as dp-accounting's privacy loss has it: a client is added or removed, how the
+    coins fell is secret, and the noise does not depend on it.
+
+    Parameters
+    ----------
+    multiplier : float
+        Noise over what one client adds to a sum, at the most.
+    rate : float
+        How likely a coin falls for its client.
+    releases : int
+        Sums, with coins tossed anew for each.
+    """
+    import dp_accounting
+
+    plain = float(gaussian.epsilon_of(np.sqrt(releases) / multiplier, delta))
+    accountant = _privacy_loss_accountant(plain)
+    noise = dp_accounting.GaussianDpEvent(multiplier)
+    accountant.compose(dp_accounting.PoissonSampledDpEvent(rate, noise), releases)
+    return float(accountant.get_epsilon(delta))
+
+
 def comparison(epsilon: float, delta: float, releases: int) -> pd.DataFrame:
     """Every accountant's noise for one budget, and the epsilon that this noise really gives.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.errors import InvalidInput
@@ -110,6 +112,40 @@ def test_privacy_loss_distributions_agree_with_the_closed_form(epsilon: float) -
         exact, rel=1e-3
     )
     assert accountants.calibrated("renyi", epsilon, 1e-4, 10) > exact
+
+
+def excess(epsilon: float, multiplier: float, rate: float, added: bool) -> float:
+    """The smallest δ for ε of one sum by hand: (1-q) N(0, σ²) + q N(1, σ²) against N(0, σ²)."""
+    # The likelihood ratio grows with x: a threshold is the best test.
+    odds = (np.exp(-epsilon if added else epsilon) - 1 + rate) / rate
+    if odds <= 0:
+        return 0.0
+    at = multiplier**2 * np.log(odds) + 0.5
+    without, shifted = norm.cdf(at / multiplier), norm.cdf((at - 1) / multiplier)
+    with_ = (1 - rate) * without + rate * shifted
+    if added:  # nobody is seen more often than somebody: below the threshold
+        return float(without - np.exp(epsilon) * with_)
+    return float(1 - with_ - np.exp(epsilon) * (1 - without))
+
+
+@pytest.mark.parametrize(("multiplier", "rate"), [(1.0, 0.1), (0.7, 0.02), (3.0, 0.5)])
+def test_a_secret_coin_is_worth_what_one_sum_gives_by_hand(multiplier: float, rate: float) -> None:
+    delta = 1e-5
+    by_hand = max(
+        brentq(lambda e, side: excess(e, multiplier, rate, side) - delta, 0, 50, (added,))
+        for added in (True, False)
+        if excess(0.0, multiplier, rate, added) > delta
+    )
+    assert accountants.by_coin(multiplier, rate, delta, 1) == pytest.approx(by_hand, rel=2e-3)
+
+
+def test_a_coin_that_always_falls_buys_nothing_and_a_rare_one_more() -> None:
+    plain = float(gaussian.epsilon_of(np.sqrt(10) / 5.0, 1e-5))
+    found = [accountants.by_coin(5.0, rate, 1e-5, 10) for rate in (1.0, 0.5, 0.1)]
+    assert found[0] == pytest.approx(plain, rel=1e-3) and found == sorted(found, reverse=True)
+    # One sum, by the theorem of amplification: log(1 + q (exp ε - 1)) at q δ.
+    rate, one = 0.1, float(gaussian.epsilon_of(1.0, 1e-4))
+    assert accountants.by_coin(1.0, rate, 1e-5, 1) <= np.log1p(rate * np.expm1(one)) * 1.001
 
 
 @pytest.mark.parametrize(

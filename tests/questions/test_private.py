@@ -17,12 +17,14 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.gaussian_privacy import epsilon_of
 from fedpca_core.papers.fedpower import FIGURES, FigurePanel
 from fedpca_core.privacy import Guarantee, Refusal, account
+from fedpca_core.privacy.accountants import by_coin
 from fedpca_core.problems.perturbation import source_guarantee
 from fedpca_core.questions.catalogue import STUDIES, studies_of
 from fedpca_core.questions.privacy import attacks, build
 from fedpca_core.questions.privacy.attacks import Reconstruction, RecordMembership
 from fedpca_core.questions.privacy.build import build_problem, current_noise, noise_for, stated
 from fedpca_core.questions.privacy.error_budget import ErrorBudget
+from fedpca_core.questions.privacy.figures import accountants as drawn
 from fedpca_core.questions.privacy.guarantee import Accountants, Promises, promised
 from fedpca_core.questions.privacy.settings import PRIVATE, PrivacySettings
 from fedpca_core.questions.privacy.study import (
@@ -158,6 +160,22 @@ def test_accountants_and_guarantee_agree(method, calibration) -> None:
     assert accounts.counted == (1 if method == "block_krylov" else 8)
     assert ("count as one" in guarantee.sentence()) == (method == "block_krylov")
     assert np.all(accounts.table["true_epsilon"] <= c.epsilon * (1 + 1e-6))
+
+
+def test_a_secret_coin_is_asked_about_where_a_client_is_protected() -> None:
+    asked = replace(SMALL, view="accountants", unit="client", multiplier=5.0, products=8)
+    found = result_of(Accountants(), replace(asked, coin=0.1))
+    epsilon, plain = found.by_coin
+    # By replacement two columns move by √2 C², one that comes or goes by C².
+    assert plain == pytest.approx(epsilon_of(np.sqrt(8) / (5 * np.sqrt(2)), asked.delta))
+    assert epsilon == pytest.approx(by_coin(5 * np.sqrt(2), 0.1, asked.delta, 8))
+    assert epsilon < plain
+    said = " ".join(str(part) for part in drawn(found, replace(asked, coin=0.1)))
+    for words in ("did nobody else learn how it fell", "once for the sum", "No run here may claim"):
+        assert words in said
+    assert result_of(Accountants(), asked).by_coin is None
+    of_records = replace(asked, unit="record", coin=0.1)
+    assert "coin" in of_records.idle() and result_of(Accountants(), of_records).by_coin is None
 
 
 def test_the_budget_needs_fedpower_and_says_so() -> None:

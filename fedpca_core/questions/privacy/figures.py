@@ -740,6 +740,9 @@ def accountants(result: Accounts, settings: PrivacySettings) -> Parts:
         delta=short(settings.delta),
         unit=unit,
     )
+    if result.by_coin is not None:
+        epsilon, plain = (short(value, 4) for value in result.by_coin)
+        yield words("privacy-coin", settings=settings, epsilon=epsilon, plain=plain)
 
 
 def paper_figure(result: Curves, settings: PrivacySettings) -> Parts:

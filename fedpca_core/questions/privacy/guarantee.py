@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
+from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.errors import require
 from fedpca_core.guarantee import Unit, meanings
 from fedpca_core.papers import fedpower
@@ -20,7 +21,7 @@ from fedpca_core.privacy import (
     true_epsilon,
     warn_delta,
 )
-from fedpca_core.privacy.accountants import comparison
+from fedpca_core.privacy.accountants import by_coin, comparison
 from fedpca_core.questions.privacy import build
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import Value
@@ -188,6 +189,9 @@ class Accounts:
     #: epsilon it means.
     given_noise: float
     given_epsilon: float
+    #: The same noise on sums of the clients that a secret coin chooses: its epsilon, and that
+    #: without the coin, for a client added or removed. None: no coin is asked about.
+    by_coin: tuple[float, float] | None = None
 
 
 class Accountants(Study[PrivacySettings, Accounts]):
@@ -198,9 +202,10 @@ class Accountants(Study[PrivacySettings, Accounts]):
     opened_by: ClassVar[tuple[str, Value] | None] = ("view", "accountants")
     settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     most: ClassVar[Cost] = Cost(megabytes=100, seconds=60)
-    #: Of the view only the multiplier is read.
+    #: Of the view only what is accounted the other way round is read.
     reads: ClassVar[frozenset[str]] = frozenset(
-        {"multiplier"} | {name for name, p in PrivacySettings.parameters().items() if not p.view}
+        {"multiplier", "coin"}
+        | {name for name, p in PrivacySettings.parameters().items() if not p.view}
     )
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Accounts]:
@@ -232,12 +237,19 @@ class Accountants(Study[PrivacySettings, Accounts]):
         )
         given = c.multiplier * exact
         back = float(true_epsilon(given / several, c.delta, counted, width, records, norm))
-        return Accounts(table, build.columns(c), counted, published, exact, norm, given, back)
+        coin = None
+        if c.coin < 1 and "coin" not in c.idle():
+            # One that comes or goes moves a sum by C² at the most; orthogonal probes save nothing.
+            alone = given / (several * norm**2 / records)
+            plain = float(gaussian.epsilon_of(math.sqrt(c.products) / alone, c.delta))
+            coin = by_coin(alone, c.coin, c.delta, c.products), plain
+        return Accounts(table, build.columns(c), counted, published, exact, norm, given, back, coin)
 
     def tables(self, result: Accounts, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
         back = {
             "multiplier": settings.multiplier,
             "noise": result.given_noise,
             "epsilon": result.given_epsilon,
+            "epsilon_by_coin": math.nan if result.by_coin is None else result.by_coin[0],
         }
         return {"noise": result.table, "back": pd.DataFrame([back])}

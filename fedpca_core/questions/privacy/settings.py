@@ -28,6 +28,7 @@ PRIVATE = Titles(lambda method: method.compared or bool(method.accounts))
 ALONE = "Each client adds all the noise by itself."
 AT_SOURCE = "Noise at the source covers any number of rounds and products."
 NOTHING_RUNS = "Accountants need the numbers of products and records; nothing is run."
+COIN_OF_CLIENTS = "The other records of a client give away how its coin fell."
 OF_FEDPOWER = ("decaying_gaps", "alignment", "literal", "surplus", "draws")
 MEAN = ("mean_share", "mean_clip")
 
@@ -80,6 +81,7 @@ class PrivacySettings(Settings):
     multiplier: float = number(
         10.0, "Noise over sensitivity", 0.05, 500.0, 0.05, key="nu", view=True
     )
+    coin: float = scale(1.0, "If a secret coin chose", names={1.0: "no coin"}, view=True)
     figure: str = choice("3a", "Figure", {figure.key: figure.menu for figure in FIGURES}, view=True)
     paper_size: bool = switch(False, "At the paper's size", view=True)
 
@@ -123,4 +125,5 @@ class PrivacySettings(Settings):
             (not power, f"{entry.title} has no such parameter.", OF_FEDPOWER),
             (not own_steps, f"{entry.title} has no such parameter.", "local_steps"),
             (ways, "Every way draws all clients.", "draws"),
+            (self.unit != "client", COIN_OF_CLIENTS, "coin"),
         )
