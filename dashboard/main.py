@@ -17,7 +17,6 @@ from dashboard.shell.warmup import warm  # noqa: E402
 warm()  # where this file is the entry; under app.py it is done already
 
 from dashboard.shell import figures  # noqa: E402
-from dashboard.shell.controls import packed  # noqa: E402
 from dashboard.shell.document import icon, page_title  # noqa: E402
 from dashboard.shell.navigation import ENTRIES, listed, tabs  # noqa: E402
 
@@ -44,8 +43,8 @@ st.set_page_config(
 )
 st.html(ROOT / "dashboard" / "page.css")
 script = (ROOT / "dashboard" / "links.js").read_text(encoding="utf-8")
-shown, travels = page.url_path or ENTRIES[0].name, packed(None)
-for place, links in ((st.sidebar, listed(shown, travels)), (st, tabs(shown, travels))):
+shown = page.url_path or ENTRIES[0].name
+for place, links in ((st.sidebar, listed(shown)), (st, tabs(shown))):
     if links:
         place.html(f"{links}<script>{script}</script>", unsafe_allow_javascript=True)
 

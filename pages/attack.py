@@ -3,8 +3,9 @@
 import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, own_table, presets, script, share
-from dashboard.shell.controls import Controls, packed
+from dashboard.shell.controls import Controls
 from dashboard.shell.data import faps_controls, own_data, problem_controls
+from dashboard.shell.navigation import door
 from dashboard.shell.parts import drawing, lay_out
 from dashboard.views import attack
 from fedpca_core.questions.attack.figures import covariance
@@ -51,13 +52,8 @@ def take_away() -> None:
             },
             data,
         )
-        st.page_link("../pages/privacy.py", label="FedPower under attack", icon=":material/lock:")
-        st.page_link(
-            "../pages/converge.py",
-            label="Compare the costs of this run",
-            icon=":material/show_chart:",
-            query_params=packed(settings.carried(ConvergeSettings)),
-        )
+        door("privacy", "FedPower under attack", "lock")
+        door(settings.carried(ConvergeSettings), "Compare the costs of this run")
 
 
 # The first page of a visit begins with the picture that its link asks for; dials follow.

@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
+from dashboard.shell.navigation import door
 from dashboard.shell.parts import drawing
 from fedpca_core.questions.check import figures
 from fedpca_core.questions.check.settings import CheckSettings
@@ -44,5 +45,5 @@ st.caption(
 script.fold(settings, [STUDY])
 with st.container(horizontal=True, vertical_alignment="center"):
     share.take_away(settings, {STUDY: job.result}, data=None)
-    st.page_link("../pages/which.py", label="Choose a method", icon=":material/alt_route:")
-    st.page_link("../pages/attack.py", label="Watch an attack", icon=":material/visibility:")
+    door("which", "Choose a method")
+    door("attack", "Watch an attack")

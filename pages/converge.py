@@ -6,8 +6,9 @@ from typing import Any
 import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, own_table, presets, script, share
-from dashboard.shell.controls import Controls, packed
+from dashboard.shell.controls import Controls
 from dashboard.shell.data import faps_controls, own_data, problem_controls
+from dashboard.shell.navigation import door
 from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.converge import figures
@@ -101,12 +102,7 @@ def further() -> None:
     def taken() -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             share.take_away(settings, {STUDY: shown.job.result, **others}, shown.data)
-            st.page_link(
-                "../pages/attack.py",
-                label="Attack this run",
-                icon=":material/visibility:",
-                query_params=packed(settings.carried(AttackSettings)),
-            )
+            door(settings.carried(AttackSettings), "Attack this run")
 
     taken()
 

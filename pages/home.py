@@ -3,9 +3,9 @@
 import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, page, script, share
-from dashboard.shell.controls import Controls, itself, packed
+from dashboard.shell.controls import Controls, itself
 from dashboard.shell.data import own_data
-from dashboard.shell.navigation import ENTRIES, listed
+from dashboard.shell.navigation import ENTRIES, door, listed
 from dashboard.views import dials, scene, story, ways
 from dashboard.views.findings import harder, offer
 from fedpca_core.questions.catalogue import DIAL_CURVES
@@ -40,7 +40,7 @@ def experiment() -> None:
         if chapter is None:  # in a step all of it hangs on the parameters
             controls.runs = ("picture", "opening", "taken", "known", "curves")
         with st.popover("Pages", icon=":material/menu:", key="pages_front"):
-            st.html(listed(ENTRIES[0].name, packed(None)))
+            st.html(listed(ENTRIES[0].name))
         with st.popover("Share", icon=":material/share:", key="share_front"):
             place_of_taken = st.container()
             st.markdown("**In a lecture, or inside another page**")
@@ -107,18 +107,8 @@ def experiment() -> None:
     def known() -> None:
         """Where the run goes on, what is guaranteed of it, and the run as a script."""
         with st.container(horizontal=True, key="after_scene"):
-            st.page_link(
-                "../pages/attack.py",
-                label="Attack this run",
-                icon=":material/visibility:",
-                query_params=packed(settings.carried(AttackSettings)),
-            )
-            st.page_link(
-                "../pages/converge.py",
-                label="Compare all methods on it",
-                icon=":material/show_chart:",
-                query_params=packed(settings.carried(ConvergeSettings)),
-            )
+            door(settings.carried(AttackSettings), "Attack this run")
+            door(settings.carried(ConvergeSettings), "Compare all methods on it")
         if job.result is not None:
             guarantee.card(job.result.facts)
         script.fold(settings, [STUDY], data)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.shell import jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
+from dashboard.shell.navigation import door
 from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.questions.theory import figures
 from fedpca_core.questions.theory.settings import TheorySettings
@@ -68,4 +69,4 @@ lay_out([figures.REPAIR, figures.FOR_PCA])
 script.fold(settings, [METHOD, SWEEPS, STATEMENTS], data)
 with st.container(horizontal=True, vertical_alignment="center"):
     share.take_away(settings, results, data)
-    st.page_link("../pages/personalise.py", label="Personalised PCA", icon=":material/diversity_3:")
+    door("personalise", "Personalised PCA")

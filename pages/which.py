@@ -56,6 +56,7 @@ def would_do() -> None:
             lambda found: lay_out(figures.would_do(found.remedies, settings)),
             data=data,
             parts=["taken"],
+            sentences=True,
         )
     ]
 
@@ -138,6 +139,7 @@ with advised:
         data=data,
         patience=0.1,  # the picture below does not wait for it
         parts=["remedy", "would", "use", "taken"],
+        sentences=True,
     )
     own_table.remedy_of(controls, recommended)
     would_do()

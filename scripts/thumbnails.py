@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 
 from dashboard.shell import palette
-from dashboard.shell.navigation import ENTRIES
 from fedpca_core.questions.catalogue import KINDS, PRESETS, STUDIES
 from fedpca_core.settings import Settings
 from fedpca_core.steps import outcome
 from fedpca_core.study.here import missing
+from fedpca_core.study.parts import names
 from fedpca_core.study.pca_settings import AttackSettings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,9 +61,9 @@ ROUNDING = 1e-16
 
 def wanted() -> Iterator[tuple[str, Settings]]:
     """Names and settings: the pages as they open, then the experiments of the front page."""
-    for page in ENTRIES:
-        if page.answer and page.name != "papers":
-            yield page.name, KINDS[page.name]()
+    for page in names("doors"):
+        if page != "papers":
+            yield page, KINDS[page]()
     yield "papers", PRESETS["table-1"].settings
     for preset in PRESETS.values():
         if preset.settings.kind in ("converge", "attack") and preset.name != "default":

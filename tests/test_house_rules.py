@@ -623,7 +623,7 @@ def texts_in(said):
 @pytest.mark.parametrize(
     ("file", "asks"),
     [
-        ("panels", r"Panel\.of"),
+        ("panels", r"\b(?:Panel|Heat)\.of"),
         ("about", r"About\.of"),
         ("words", r"\b(?:words|names|Cards\.of|FactsCard\.of)"),
     ],

@@ -3,11 +3,8 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-import streamlit as st
-
 from dashboard.shell import earlier
-from dashboard.shell.controls import packed
-from dashboard.shell.navigation import ENTRIES
+from dashboard.shell.navigation import door
 from fedpca_core.settings import Settings
 from fedpca_core.study.here import instead, missing
 
@@ -41,22 +38,10 @@ def offer(settings: Settings, stored: Callable[[], None] | None = None) -> None:
     stored : callable, optional
         Draws the result that is stored for exactly these settings.
     """
-    other = instead(settings)
-    if other is not None:
-        _link(other)
+    if (other := instead(settings)) is not None:
+        door(other, f"Show it with {_title(other)}, which is here", "database")
     if stored is not None:
         stored()
-
-
-def _link(other: Settings) -> None:
-    names = {entry.name for entry in ENTRIES}
-    page = other.kind if other.kind in names else ENTRIES[0].name
-    st.page_link(
-        f"../pages/{page}.py",
-        label=f"Show it with {_title(other)}, which is here",
-        icon=":material/database:",
-        query_params=packed(other),
-    )
 
 
 def _title(settings: Settings) -> str:

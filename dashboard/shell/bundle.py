@@ -1,14 +1,10 @@
 """Everything of a page in one archive: figures, numbers, settings, script, citations."""
 
-import io
 import shlex
-import zipfile
 from collections.abc import Mapping
 from typing import Any
 
-import streamlit as st
-
-from dashboard.shell import figures, script
+from dashboard.shell import figures, layout, script
 from dashboard.shell.document import PRODUCT
 from fedpca_core.errors import visible
 from fedpca_core.papers.cited import cited
@@ -84,11 +80,7 @@ def archive(
         "references.bib": bibliography,
         "README.txt": _READ_ME.format(caption=below, link=link, table=table_option),
     }
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, content in (files | {n: text.encode() for n, text in texts.items()}).items():
-            packed.writestr(name, content)
-    return out.getvalue()
+    return layout.zipped({**files, **texts})
 
 
 def download(
@@ -100,14 +92,12 @@ def download(
 ) -> None:
     """Offer the archive; the figures are those that stand on the page when it is asked for."""
     printers = figures.kept()
-    st.download_button(
+    layout.download(
         "Download everything",
-        data=lambda: archive(settings, results, printers, link=link, data=data),
-        file_name=f"{settings.kind}.zip",
-        mime="application/zip",
-        icon=":material/folder_zip:",
-        on_click="ignore",
+        lambda: archive(settings, results, printers, link=link, data=data),
+        f"{settings.kind}.zip",
         key=f"everything-{settings.kind}",
+        icon=":material/folder_zip:",
         help="Figures as SVG, PNG and PDF, all numbers with their units, settings, script and "
         "BibTeX in one archive. It takes some seconds to draw them.",
     )

@@ -301,6 +301,7 @@ def study(
     patience: float = 0.8,
     parts: Sequence[str] = (),
     above: Job | None = None,
+    sentences: bool = False,
 ) -> Job:
     """Run a study as a job and draw its result while it grows; see `show`.
 
@@ -335,6 +336,7 @@ def study(
         patience=patience,
         parts=parts,
         above=above,
+        sentences=sentences,
         poster=None if data is not None else earlier.drawing(study, settings),
     )
 
@@ -443,6 +445,7 @@ def show(
     patience: float = 0.8,
     parts: Sequence[str] = (),
     above: Job | None = None,
+    sentences: bool = False,
     poster: Callable[[], None] | None = None,
 ) -> Job:
     """Run a job and draw its result, with progress and a Stop button while it lasts.
@@ -471,6 +474,8 @@ def show(
         much.
     above : Job, optional
         One further up on the page: where it was refused for the same reason, that is not repeated.
+    sentences : bool
+        Whether what grows begins with sentences: its progress has room above and covers nothing.
     poster : callable, optional
         Draws what was computed earlier, until the first result of the page is whole.
     """
@@ -571,7 +576,7 @@ def show(
                 # With the span the rules stand here, and go when this runs again without them.
                 st.html(f"<span></span><style>{' '.join(rules)}</style>")
 
-    place = st.container(key=f"{name}_job", gap=None)
+    place = st.container(key=f"{name}_job{'_of_sentences' * sentences}", gap=None)
     with place.container(key=f"{name}_busy"):
         if busy:
             line, button = st.columns([6, 1], vertical_alignment="center")

@@ -1,11 +1,14 @@
 """Small pieces that every page is made of: heading, cards, folds, and friendly refusals."""
 
+import io
+import mimetypes
 import re
 import time
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -23,6 +26,8 @@ SENTENCE = 40
 MOST_AT_EASE = 9
 #: Long enough for a browser to load the player and draw one picture; to draw the next one.
 PICTURE_SECONDS = {True: 0.5, False: 0.08}
+
+mimetypes.add_type("application/x-ipynb+json", ".ipynb")
 
 # Formal privacy and heuristic masking share neither a word nor a colour. The badge colours are
 # the theme's blue, orange and violet, which config.toml sets to the roles of
@@ -176,6 +181,29 @@ def sentence(message: str, kind: SentenceKind = "remedy") -> None:
         st.success(text, icon=":material/check_circle:")
     else:
         st.info(text, icon=":material/info:")
+
+
+def download(
+    label: str, data: Callable[[], str | bytes] | str, file: str, *, key: str, **look: Any
+) -> None:
+    """Offer a file, made only when somebody asks for it; the page does not run again.
+
+    Parameters
+    ----------
+    **look
+        Icon and help of the button.
+    """
+    mime = mimetypes.guess_type(file)[0]
+    st.download_button(label, data, file, mime, key=key, on_click="ignore", **look)
+
+
+def zipped(files: Mapping[str, str | bytes]) -> bytes:
+    """Files in one archive."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return out.getvalue()
 
 
 @contextmanager

@@ -1,16 +1,21 @@
 """The pages, their tabs and addresses, in the order ask, see, prove; and their lists as HTML."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from html import escape
 from typing import NamedTuple
 from urllib.parse import urlencode
+
+import streamlit as st
+
+from dashboard.shell.controls import packed
+from fedpca_core.settings import Settings
 
 
 class Place(NamedTuple):
     """What has an address: ``pages/<name>.py``, at ``/<name>``; the first is the front page.
 
     ``of`` names the page whose tab it is, ``tab`` what it is called there where that is not its
-    title, and ``answer`` what a page answers.
+    title. What pages answer is said in `words.toml`.
     """
 
     name: str
@@ -18,61 +23,33 @@ class Place(NamedTuple):
     icon: str
     of: str = ""
     tab: str = ""
-    answer: str = ""
 
 
 ENTRIES: tuple[Place, ...] = (
     Place("home", "Home", "home"),
-    Place(
-        "which",
-        "Which one?",
-        "alt_route",
-        tab="The answer",
-        answer="All methods on your sizes and your demands: an answer by rules that you can read, "
-        "with the code to use it; and how fast each gets there.",
-    ),
+    Place("which", "Which one?", "alt_route", tab="The answer"),
     Place("converge", "How fast?", "show_chart", of="which"),
-    Place(
-        "attack",
-        "What leaks?",
-        "visibility",
-        tab="Attack",
-        answer="The server's view of one client, sharpening round by round, beside the truth. "
-        "Check your own deployment, or open the file of your own run.",
-    ),
+    Place("attack", "What leaks?", "visibility", tab="Attack"),
     Place("check", "Leak check", "fact_check", of="attack"),
     Place("trace", "Open a run", "folder_open", of="attack"),
-    Place(
-        "privacy",
-        "What does privacy cost?",
-        "verified_user",
-        answer="An ε that is accounted: how much noise a budget takes, what it does to accuracy, "
-        "and what an attacker still learns.",
-    ),
-    Place(
-        "anomaly",
-        "Anomalies",
-        "sensors",
-        answer="Federated PCA tells attacks from normal network traffic, or not: beside the "
-        "baseline that learns nothing.",
-    ),
-    Place(
-        "personalise",
-        "Who collaborates?",
-        "diversity_3",
-        answer="One subspace for all, one for each, or something in between: when personalised "
-        "PCA pays.",
-    ),
-    Place(
-        "papers",
-        "Do the papers hold?",
-        "menu_book",
-        tab="The numbers",
-        answer="Every number that the source papers print beside ours, with its spread and a "
-        "verdict; and the theorems, some of which are false as printed.",
-    ),
+    Place("privacy", "What does privacy cost?", "verified_user"),
+    Place("anomaly", "Anomalies", "sensors"),
+    Place("personalise", "Who collaborates?", "diversity_3"),
+    Place("papers", "Do the papers hold?", "menu_book", tab="The numbers"),
     Place("theory", "What is proved?", "function", of="papers"),
 )
+PLACES = {entry.name: entry for entry in ENTRIES}
+
+
+def door(to: str | Settings, label: str, icon: str = "") -> None:
+    """A link to a page by its name, or to the page of these settings, which it opens with."""
+    name = to if isinstance(to, str) else to.kind if to.kind in PLACES else ENTRIES[0].name
+    st.page_link(
+        f"../pages/{name}.py",
+        label=label,
+        icon=f":material/{icon or PLACES[name].icon}:",
+        query_params=packed(to) if isinstance(to, Settings) else None,
+    )
 
 
 def tabs_of(name: str) -> tuple[Place, ...]:
@@ -86,7 +63,7 @@ def address(name: str) -> str:
     return "./" if name == ENTRIES[0].name else name
 
 
-def listed(current: str, query: Mapping[str, str]) -> str:
+def listed(current: str) -> str:
     """The list of all pages.
 
     Streamlit would draw its own navigation anew several times whenever a parameter is turned, which
@@ -96,24 +73,20 @@ def listed(current: str, query: Mapping[str, str]) -> str:
     ----------
     current : str
         The name of the page, or the tab, that is shown.
-    query : mapping of str to str
-        What ``links.js`` adds to an address that it opens in the session that is there.
     """
     page = tabs_of(current)[0]
-    return _list("fp-pages", "Pages", (one for one in ENTRIES if not one.of), page, query)
+    return _list("fp-pages", "Pages", (one for one in ENTRIES if not one.of), page)
 
 
-def tabs(current: str, query: Mapping[str, str]) -> str:
+def tabs(current: str) -> str:
     """The list of a page's tabs; empty where it has none."""
     found = tabs_of(current)
     shown = next(one for one in found if one.name == current)
     named = (one._replace(title=one.tab or one.title) for one in found)
-    return _list("fp-tabs", found[0].title, named, shown, query) if len(found) > 1 else ""
+    return _list("fp-tabs", found[0].title, named, shown) if len(found) > 1 else ""
 
 
-def _list(
-    kind: str, label: str, entries: Iterable[Place], current: Place, query: Mapping[str, str]
-) -> str:
+def _list(kind: str, label: str, entries: Iterable[Place], current: Place) -> str:
     items = "".join(
         f'<li><a href="{address(entry.name)}"'
         f' data-tabs="{" ".join(one.name for one in tabs_of(entry.name))}"'
@@ -122,7 +95,8 @@ def _list(
         f"<span>{escape(entry.title)}</span></a></li>"
         for entry in entries
     )
+    travels = urlencode(packed(None))  # ``links.js`` adds it to an address that it opens
     return (
-        f'<nav class="{kind}" aria-label="{escape(label)}" '
-        f'data-query="{escape(urlencode(query))}"><ul>{items}</ul></nav>'
+        f'<nav class="{kind}" aria-label="{escape(label)}" data-query="{escape(travels)}">'
+        f"<ul>{items}</ul></nav>"
     )

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.player import chart, replay
 from dashboard.shell import guarantee, layout
-from dashboard.shell.controls import packed
+from dashboard.shell.navigation import door
 from dashboard.shell.palette import colour
 from fedpca_core.settings import Settings
 from fedpca_core.study import parts
@@ -62,9 +62,8 @@ def lay_out(shown: Iterable[Part]) -> None:
                 layout.facts_card(title, facts, protection=protection)
             case parts.GuaranteeOf(facts):
                 guarantee.card(facts)
-            case parts.Link(page, label, icon, settings):
-                where = f"../pages/{page}.py"
-                st.page_link(where, label=label, icon=icon, query_params=packed(settings))
+            case parts.Link(settings, label):
+                door(settings, label)
             case parts.About(title, text, formula, source, papers):
                 layout.about(title, text, formula=formula, source=source, papers=papers)
             case parts.Fold(title, inner, unfolded):

@@ -7,23 +7,10 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.shell import layout
-from dashboard.shell.controls import packed
+from dashboard.shell.navigation import door
 from fedpca_core.papers.faps import PRESETS, FapsPreset
 from fedpca_core.settings import Value
 from fedpca_core.study.pca_settings import ConvergeSettings
-
-PAGES = {True: "../pages/attack.py", False: "../pages/converge.py"}
-ICONS = {True: ":material/visibility:", False: ":material/show_chart:"}
-
-
-def door(preset: FapsPreset, label: str, value: Value | None = None) -> None:
-    """A link to the page of a preset with its settings."""
-    st.page_link(
-        PAGES[preset.attack],
-        label=label,
-        icon=ICONS[preset.attack],
-        query_params=packed(preset.configuration(value)),
-    )
 
 
 @cache
@@ -59,7 +46,8 @@ def note(settings: ConvergeSettings) -> None:
             with st.container(horizontal=True):
                 for value in preset.live_values:
                     mark = " (open)" if value == chosen else ""
-                    door(preset, f"{parameter.label} {parameter.text(value)}{mark}", value)
+                    named = f"{parameter.label} {parameter.text(value)}{mark}"
+                    door(preset.configuration(value), named)
         if preset.published:
             # Folded, so that the chart stands on the first screen.
             with st.expander("Printed in the paper, at its size and by its own stopping rule"):

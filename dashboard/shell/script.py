@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard.shell import layout
 from fedpca_core.settings import Settings
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
@@ -75,15 +76,9 @@ def fold(
         st.markdown("In a notebook, after `pip install .` in the project's folder:")
         code = text(settings, studies, data)
         st.code(code, language="python")
-        st.download_button(
-            "As a notebook",
-            data=notebook(f"# {', '.join(study.title for study in studies)}", code),
-            file_name=f"{settings.kind}.ipynb",
-            mime="application/x-ipynb+json",
-            icon=":material/book:",
-            on_click="ignore",
-            key=f"{key}-notebook",
-        )
+        written = notebook(f"# {', '.join(study.title for study in studies)}", code)
+        file, key = f"{settings.kind}.ipynb", f"{key}-notebook"
+        layout.download("As a notebook", written, file, key=key, icon=":material/book:")
 
 
 def _call(kind: str, changed: dict[str, Any]) -> str:

@@ -1,7 +1,5 @@
 """Taking results away: the link that reproduces a page, and downloads."""
 
-import io
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -9,7 +7,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
-from dashboard.shell import bundle, figures, handout
+from dashboard.shell import bundle, figures, handout, layout
 from fedpca_core.settings import Settings
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
@@ -56,7 +54,8 @@ def take_away(
         return
     name = settings.kind
     copy_link(settings.query())
-    download_json(settings.to_json(), name=name)
+    asked, icon = settings.to_json().encode, ":material/settings:"
+    layout.download("Download configuration", asked, f"{name}.json", key=f"json-{name}", icon=icon)
     done = {study: result for study, result in results.items() if result is not None}
     if done:
         hand_out(settings, done, data)
@@ -101,22 +100,20 @@ def hand_out(
         return figures.picture(list(printers.values())[-1], bundle.caption(settings, data), -1)
 
     sheet = "Question, answer, figure, settings and what it rests on, on one sheet."
-    kinds: Mapping[str, tuple[str, Callable[[], Any], str, str]] = {
-        "One page as PDF": ("pdf", made(handout.pdf), "application/pdf", sheet),
-        "One page as HTML": ("html", made(handout.page), "text/html", sheet),
-    }
+    kinds = [
+        ("One page as PDF", "pdf", made(handout.pdf), sheet),
+        ("One page as HTML", "html", made(handout.page), sheet),
+    ]
     if printers:
         figure = "The last figure of the page, in its last round."
-        kinds = {"Image": ("png", picture, "image/png", figure), **kinds}
-    for title, (kind, make, mime, told) in kinds.items():
-        st.download_button(
+        kinds.insert(0, ("Image", "png", picture, figure))
+    for title, kind, make, told in kinds:
+        layout.download(
             title,
-            data=make,
-            file_name=f"{settings.kind}.{kind}",
-            mime=mime,
-            icon=":material/description:",
-            on_click="ignore",
+            make,
+            f"{settings.kind}.{kind}",
             key=f"sheet-{settings.kind}-{kind}",
+            icon=":material/description:",
             help=told,
         )
 
@@ -125,34 +122,9 @@ def download_archive(
     files: Callable[[], Mapping[str, str]], *, name: str, label: str, told: str
 ) -> None:
     """Offer text files in one archive, written only when somebody asks for it."""
+    key, icon = f"archive-{name}", ":material/download:"
 
-    def data() -> bytes:
-        archive = io.BytesIO()
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-            for title, content in files().items():
-                packed.writestr(title, content)
-        return archive.getvalue()
+    def made() -> bytes:
+        return layout.zipped(files())
 
-    st.download_button(
-        label,
-        data=data,
-        file_name=f"{name}.zip",
-        mime="application/zip",
-        icon=":material/download:",
-        on_click="ignore",
-        key=f"archive-{name}",
-        help=told,
-    )
-
-
-def download_json(text: str, *, name: str) -> None:
-    """Offer a configuration as a file; no rerun."""
-    st.download_button(
-        "Download configuration",
-        data=text.encode,
-        file_name=f"{name}.json",
-        mime="application/json",
-        icon=":material/settings:",
-        on_click="ignore",
-        key=f"json-{name}",
-    )
+    layout.download(label, made, f"{name}.zip", key=key, icon=icon, help=told)

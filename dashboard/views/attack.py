@@ -1,14 +1,13 @@
 """The sections of the Attack page: their dials, their jobs, and what is said where none runs."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.shell import jobs, layout
-from dashboard.shell.controls import Controls, packed
+from dashboard.shell.controls import Controls
+from dashboard.shell.navigation import door
 from dashboard.shell.parts import drawing, lay_out
 from dashboard.views import elsewhere
 from dashboard.views.findings import offer
@@ -85,22 +84,7 @@ def _stood_in(chosen: AttackSettings) -> None:
             help="A synthetic spectrum has no records on a grid, so this is the same server on "
             f"digits, with {chosen.components} components and everything else as set on this page.",
         )
-        st.page_link(
-            "../pages/attack.py",
-            label="The whole page on digits",
-            icon=":material/visibility:",
-            query_params=packed(chosen),
-        )
-
-
-@contextmanager
-def fold(
-    controls: Controls[AttackSettings], title: str, lead: str, *switches: str
-) -> Iterator[Any]:
-    """A part of the page that is folded until one of its switches is on."""
-    with st.expander(title, expanded=controls.on(*switches)):
-        st.markdown(lead)
-        yield
+        door(chosen, "The whole page on digits")
 
 
 def replayed(controls: Controls[AttackSettings], data: OwnData | None) -> Results:
@@ -131,7 +115,7 @@ def joined(controls: Controls[AttackSettings], data: OwnData | None) -> Results:
     return {NEWCOMER: jobs.study(NEWCOMER, settings, draw, data=data).result}
 
 
-def at_risk(controls: Controls[AttackSettings]) -> Results:
+def at_risk(controls: Controls[AttackSettings], data: OwnData | None) -> Results:
     """The maps of how many records a client may hold, and how much noise it takes."""
     controls.parameter("at_risk")
     settings = controls.settings()
@@ -149,34 +133,15 @@ def at_risk(controls: Controls[AttackSettings]) -> Results:
 def further(controls: Controls[AttackSettings], data: OwnData | None) -> Results:
     """What else a server may do, each part with its switches."""
     results = Results()
-    with fold(
-        controls,
-        "The adversary who replays",
-        words("attack-replay"),
-        *("replay", "defences"),
+    for title, lead, draw, *switches in (
+        ("The adversary who replays", "attack-replay", replayed, "replay", "defences"),
+        ("One more record", "attack-newcomer", joined, "differencing"),
+        ("What is at risk?", "attack-risk", at_risk, "at_risk"),
+        ("Methods that send models", "attack-models", elsewhere.show, "elsewhere"),
     ):
-        results |= replayed(controls, data)
-    with fold(
-        controls,
-        "One more record",
-        words("attack-newcomer"),
-        "differencing",
-    ):
-        results |= joined(controls, data)
-    with fold(
-        controls,
-        "What is at risk?",
-        words("attack-risk"),
-        "at_risk",
-    ):
-        results |= at_risk(controls)
-    with fold(
-        controls,
-        "Methods that send models",
-        words("attack-models"),
-        "elsewhere",
-    ):
-        results[elsewhere.STUDY] = elsewhere.show(controls)
+        with st.expander(title, expanded=controls.on(*switches)):
+            st.markdown(words(lead))
+            results |= draw(controls, data)
     return results
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.player import Images, chart, to_uint8
+from dashboard.player import chart
 from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from dashboard.shell.parts import lay_out
@@ -16,7 +16,7 @@ from fedpca_core.questions.personalise import figures as personalise
 from fedpca_core.settings import short
 from fedpca_core.study.parts import Caption, Part, Parts, words
 from fedpca_core.study.pca_settings import AttackSettings
-from fedpca_core.study.pictures import mosaic
+from fedpca_core.study.pictures import sheet
 
 STUDY = SentModels()
 #: Who sends what, and what the study of its page found, by method.
@@ -32,12 +32,12 @@ def _clients(small: Any) -> Caption:
     return Caption(f"FedPG with {small.clients} clients on {name}.")
 
 
-def show(controls: Controls[AttackSettings]) -> SentModel | None:
+def show(controls: Controls[AttackSettings], data: object = None) -> dict[Any, Any]:
     """Choose another method and read its uploads, with the settings its own page explains."""
     controls.parameter("elsewhere", as_buttons=True)
     settings = controls.settings()
     if not STUDY.wanted(settings):
-        return None
+        return {}
     other = borrowed(settings)
     small = None if other is None else other[1]
     lead, read = READ[settings.elsewhere]
@@ -49,8 +49,7 @@ def show(controls: Controls[AttackSettings]) -> SentModel | None:
         if found.records is not None:
             _records(found.records)
 
-    found: SentModel | None = jobs.study(STUDY, settings, draw).result
-    return found
+    return {STUDY: jobs.study(STUDY, settings, draw).result}
 
 
 def _records(found: FromModels) -> None:
@@ -70,26 +69,17 @@ def _records(found: FromModels) -> None:
         + " The pictures are small because every entry is an unknown of one dense solve."
         * dense
     )
-    look: dict[str, Any] = {"palette": "grey", "show_scale": False, "size": 320}
-    chart(
-        key="sent_records",
-        images=[
-            [
-                Images(
-                    "What the server made of it",
-                    to_uint8(mosaic(found.recovered)[None], 0.0, 1.0),
-                    captions=["✓ certified"],
-                    description="The client's records as the server found them, side by side.",
-                    **look,
-                ),
-                Images(
-                    "The private records",
-                    to_uint8(mosaic(found.truth)[None], 0.0, 1.0),
-                    captions=["never sent"],
-                    simulation_only=True,
-                    description="The client's private records side by side.",
-                    **look,
-                ),
-            ]
-        ],
+    made = sheet(
+        "What the server made of it",
+        [found.recovered],
+        ["✓ certified"],
+        "The client's records as the server found them, side by side.",
     )
+    truth = sheet(
+        "The private records",
+        [found.truth],
+        ["never sent"],
+        "The client's private records side by side.",
+        simulation_only=True,
+    )
+    chart(key="sent_records", images=[[made, truth]])

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard.player import chart
 from dashboard.shell import layout, script, share
-from dashboard.shell.controls import packed
+from dashboard.shell.navigation import door
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.which.figures import (
     FRONT,
@@ -28,11 +28,7 @@ from fedpca_core.study.parts import named_once
 
 #: The widget that holds the chosen point.
 POINT = "which_point"
-PAGES: Mapping[str, tuple[str, str, str]] = {
-    "converge": ("../pages/converge.py", "See it converge", ":material/show_chart:"),
-    "attack": ("../pages/attack.py", "Attack it", ":material/visibility:"),
-    "privacy": ("../pages/privacy.py", "What its ε costs", ":material/verified_user:"),
-}
+PAGES = {"converge": "See it converge", "attack": "Attack it", "privacy": "What its ε costs"}
 
 
 def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) -> None:
@@ -112,8 +108,7 @@ def _closely(
     alone = point(settings, method, value)
     with st.container(horizontal=True, vertical_alignment="center"):
         for name, there in destinations(alone).items():
-            page, title, icon = PAGES[name]
-            st.page_link(page, label=title, icon=icon, query_params=packed(there))
+            door(there, PAGES[name])
         with st.popover("Share", icon=":material/share:", key="share-point"):
             share.copy_link(alone.query())
     script.fold(alone, [Frontier()], data, label="This point as a script", key="script-point")

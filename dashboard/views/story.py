@@ -4,7 +4,8 @@ from html import escape
 
 import streamlit as st
 
-from dashboard.shell.controls import Controls, packed
+from dashboard.shell.controls import Controls
+from dashboard.shell.navigation import door
 from dashboard.views import classroom, terms
 from fedpca_core.questions.home.scene import LivePicture, Scene
 from fedpca_core.questions.home.settings import FREE, STEPS, SceneSettings
@@ -143,10 +144,4 @@ def _turn(chapter: Chapter, controls: Controls[SceneSettings], settings: SceneSe
         if not settings.shown or classroom.CODE in st.session_state:
             classroom.door()
         if settings.shown:
-            other = chapter.opens(settings)
-            st.page_link(
-                f"../pages/{other.kind}.py",
-                label=chapter.door,
-                icon=":material/arrow_outward:",
-                query_params=packed(other),
-            )
+            door(chapter.opens(settings), chapter.door, "arrow_outward")

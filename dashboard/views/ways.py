@@ -7,18 +7,17 @@ containers, texts and links of Streamlit's the cards would be more than all the 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from dashboard.shell import absent_data
 from dashboard.shell.controls import packed
-from dashboard.shell.navigation import ENTRIES, address, tabs_of
-from dashboard.shell.presets import ICONS, PAGES
+from dashboard.shell.navigation import ENTRIES, PLACES, address, tabs_of
 from fedpca_core.papers.faps import PRESETS
 from fedpca_core.questions.home.story import STORY
 from fedpca_core.settings import Settings
+from fedpca_core.study.parts import names
 
 
 @dataclass(frozen=True)
@@ -62,14 +61,13 @@ def doors() -> None:
                 page.name,
                 f"A result of this page: {page.title}",
                 f"<h3>{escape(page.title)}</h3>",
-                page.answer,
+                answer,
             )
             + "".join(
                 WayCard(one.name, one.tab or one.title, one.icon, opens=page.title).html()
                 for one in tabs_of(page.name)
             )
-            for page in ENTRIES
-            if page.answer
+            for page, answer in ((PLACES[name], text) for name, text in names("doors").items())
         ],
     )
 
@@ -86,9 +84,9 @@ def presets() -> None:
                 absent_data.told(preset.point, preset.configuration()),
             )
             + WayCard(
-                Path(PAGES[preset.attack]).stem,
+                preset.configuration().kind,
                 "Open",
-                ICONS[preset.attack].removeprefix(":material/").removesuffix(":"),
+                PLACES[preset.configuration().kind].icon,
                 absent_data.opened(preset.configuration()),
                 opens=preset.title,
             ).html()

@@ -293,6 +293,14 @@ class Heat:
     height: int = 340
     simulation_only: bool = False
 
+    @classmethod
+    def of(
+        cls, name: str, values: Any, rows: Sequence[str], columns: Sequence[str], **more: Any
+    ) -> Heat:
+        """The map that `panels.toml` describes, with what depends on the result; see `Panel.of`."""
+        described = {"key": name} | said_in("panels")[name] | more
+        return cls(values=values, row_labels=rows, column_labels=columns, **described)
+
     def __post_init__(self) -> None:
         who = f"Heat map {self.key!r}"
         values = floats(self.values, f"{who}: the values")

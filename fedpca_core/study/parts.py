@@ -141,12 +141,10 @@ class GuaranteeOf:
 
 @dataclass(frozen=True)
 class Link:
-    """The way to a page of the laboratory, by its name, with settings of its own."""
+    """The way to the page of these settings."""
 
-    page: str
-    label: str
-    icon: str
     settings: Settings
+    label: str
 
 
 def _filled(text: str, filled: Mapping[str, Any]) -> str:
@@ -162,7 +160,7 @@ def words(name: str, **filled: Any) -> str:
 
 def names(name: str) -> Mapping[str, str]:
     """What `words.toml` calls things on a page, or how it colours them, by their keys."""
-    return dict(said_in("words")[name])
+    return {key: _filled(text, {}) for key, text in said_in("words")[name].items()}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ All need the private truth beside the reconstruction, so only a simulation has t
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -219,6 +219,25 @@ def lasting(row: Sequence[Images], rounds: int) -> list[Images]:
         return replace(shown, frames=frames, captions=captions)
 
     return [extended(shown) for shown in row]
+
+
+def sheet(
+    title: str,
+    rounds: Iterable[AnyArray],
+    captions: Sequence[str],
+    description: str,
+    simulation_only: bool = False,
+) -> Images:
+    """Small grey pictures side by side, (count, rows, columns) of values from 0 to 1 a round."""
+    return Images(
+        title,
+        to_uint8(np.stack([mosaic(tiles) for tiles in rounds]), 0.0, 1.0),
+        palette="grey",
+        captions=captions,
+        simulation_only=simulation_only,
+        show_scale=False,
+        description=description,
+    )
 
 
 def mosaic(pictures: AnyArray, columns: int | None = None) -> AnyArray:

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from dashboard.shell.navigation import PLACES
 from dashboard.shell.palette import FALLBACKS, style
 from dashboard.views.papers import experiments, rows
 from fedpca_core.__main__ import main
@@ -131,9 +132,9 @@ def test_a_live_run_is_judged_as_it_comes():
 
 
 def test_every_row_leads_to_its_formulas_and_its_run():
-    assert set(rows.FORMULAS) == set(SOURCES) and set(rows.FORMULAS.values()) <= set(rows.PAGES)
+    assert set(rows.FORMULAS) == set(SOURCES) and set(rows.FORMULAS.values()) <= set(PLACES)
     live = [one.live() for one in EXPERIMENTS.values()]
-    assert {settings.kind for settings in live if settings is not None} <= set(rows.PAGES)
+    assert {settings.kind for settings in live if settings is not None} <= set(PLACES)
 
 
 def test_papers_are_cited():

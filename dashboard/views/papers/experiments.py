@@ -9,34 +9,17 @@ import streamlit as st
 
 from dashboard.player import Baseline, Curve, Panel, chart
 from dashboard.shell import layout, palette
-from dashboard.shell.controls import packed
+from dashboard.shell.navigation import door
 from dashboard.views.papers import rows
 from fedpca_core.papers.experiment import Experiment
 from fedpca_core.papers.registry import EXPERIMENTS
 from fedpca_core.questions.papers.page import PapersSettings, Shown
 from fedpca_core.settings import Settings, short
+from fedpca_core.study.parts import names
 
 SIZES = {"paper": "the paper's size", "live": "live size"}
 #: Measures of a summary, as the page calls them; others keep their names.
-TITLES = {
-    "rounds": "Rounds",
-    "bytes": "MB",
-    "products": "Products a client",
-    "seconds": "Seconds",
-    "time_ratio": "Time over bare products",
-    "stop_rounds": "Rounds to rule (27)",
-    "stop_relative_error": "Error there",
-    "stop_kkt": "KKT there",
-    "kkt": "KKT at the printed error",
-    "linearity": "R² of a line",
-    "recovered": "Rounds until recovered",
-    "converged": "Rounds until converged",
-    "least_error": "The server's least error",
-    "precision_at_recall": "Precision at the printed recall, %",
-    "times_composed": "Times exact composition",
-    "farthest": "Farthest in the second half",
-    "seeds": "Seeds",
-}
+TITLES = names("paper-measures")
 
 
 def draw(found: Shown, settings: PapersSettings) -> None:
@@ -84,15 +67,8 @@ def origin(key: str, size: str, made: Mapping[str, Any]) -> str:
 def doors(settings: PapersSettings) -> None:
     """The way to the page where this experiment can be played with, and to the formulas there."""
     live: Settings | None = EXPERIMENTS[settings.experiment].live()
-    if live is None or live.kind not in rows.PAGES:
-        return
-    page, icon = rows.PAGES[live.kind]
-    st.page_link(
-        page,
-        label="Open it on its own page, with its formulas",
-        icon=icon,
-        query_params=packed(live),
-    )
+    if live is not None:
+        door(live, "Open it on its own page, with its formulas")
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,8 @@ import streamlit as st
 
 from dashboard.player import chart
 from dashboard.shell import layout
-from dashboard.shell.controls import Controls, packed
+from dashboard.shell.controls import Controls
+from dashboard.shell.navigation import door
 from fedpca_core.papers.entries import Entry
 from fedpca_core.papers.judge import STATED, WORDS, Verdict
 from fedpca_core.papers.registry import keys_of
@@ -22,16 +23,8 @@ from fedpca_core.questions.papers.page import (
     overview,
 )
 from fedpca_core.settings import short
+from fedpca_core.study.parts import names
 
-#: Pages by the kind of the settings that open an experiment there, with their formulas.
-PAGES = {
-    "converge": ("../pages/converge.py", ":material/show_chart:"),
-    "attack": ("../pages/attack.py", ":material/visibility:"),
-    "privacy": ("../pages/privacy.py", ":material/verified_user:"),
-    "anomaly": ("../pages/anomaly.py", ":material/sensors:"),
-    "personalise": ("../pages/personalise.py", ":material/diversity_3:"),
-    "theory": ("../pages/theory.py", ":material/function:"),
-}
 #: The page with the formulas of a paper.
 FORMULAS = {
     "faps": "converge",
@@ -43,20 +36,7 @@ FORMULAS = {
 MARKS = dict(zip(WORDS, "✓✓✗?⇄✗–", strict=True))
 
 #: What the verdicts mean, in the order in which they are offered.
-MEANS = {
-    "reproduced": "Under what the paper states ours agrees, or two lines of Python show it. Of a "
-    "theorem without a proof here: how many cases held is said, which is no proof.",
-    "reproduced under a reading": "The paper leaves a setting open, or the stated one does not "
-    "give it; under the reading that is named ours agrees. Numbers of one row of a table are "
-    "judged by one reading.",
-    "differs": "Everything is stated, ours is at the paper's size from three seeds or more, all "
-    "readings were run, and none agrees.",
-    "undetermined": "The paper leaves a setting open, our data are others, or something was not "
-    "run; what is missing is said.",
-    "contradicts itself": "Two statements of the paper exclude each other, shown in two lines.",
-    "proved false": "A counterexample, shown in two lines or counted in a run.",
-    "out of scope": "Nothing is run, for the reason that is given.",
-}
+MEANS = names("verdicts")
 
 
 def counts(found: Judged) -> None:
@@ -133,14 +113,9 @@ def _one(judged: Judged, settings: PapersSettings) -> None:
             st.code(again, language="bash")
         with st.container(horizontal=True, gap="medium"):
             if again:
-                st.page_link(
-                    "../pages/papers.py",
-                    label="Its run, below",
-                    icon=":material/science:",
-                    query_params=packed(replace(settings, experiment=keys_of(entry)[0])),
-                )
-            page, icon = PAGES[FORMULAS[entry.paper]]
-            st.page_link(page, label="Its formulas", icon=icon)
+                its_run = replace(settings, experiment=keys_of(entry)[0])
+                door(its_run, "Its run, below", "science")
+            door(FORMULAS[entry.paper], "Its formulas")
         _tell(entry, found)
         st.code(SOURCES[entry.paper].bibtex, language="bibtex")
 

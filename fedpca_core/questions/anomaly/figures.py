@@ -103,23 +103,10 @@ def _rates(found: Findings, settings: AnomalySettings) -> Parts:
         [at.recall, at.false_negative_rate],
         [at.false_positive_rate, 1 - at.false_positive_rate],
     ]
-    yield Chart(
-        "counts",
-        [
-            Heat(
-                key="confusion",
-                title=f"{found.title}: every attack and every normal flow, in %",
-                values=100 * np.array(shares),
-                row_labels=[f"{attacks:,} attacks", f"{normal:,} normal"],
-                column_labels=["alarm", "no alarm"],
-                low=0.0,
-                high=100.0,
-                show_values=True,
-                height=230,
-                description="Confusion table at the chosen threshold.",
-            )
-        ],
-    )
+    title = f"{found.title}: every attack and every normal flow, in %"
+    rows = [f"{attacks:,} attacks", f"{normal:,} normal"]
+    values = 100 * np.array(shares)
+    yield Chart("counts", [Heat.of("confusion", values, rows, ["alarm", "no alarm"], title=title)])
 
 
 def _alarms(found: Findings, settings: AnomalySettings) -> Parts:
@@ -568,35 +555,15 @@ def leaks(found: Leaked, settings: AnomalySettings) -> Parts:
             f"takes seconds; these data have {found.facts.features}.",
         )
         if present(SMALL["problem"]):
-            yield Link(
-                "anomaly",
-                "Fit it on IoT-23 with 4 components",
-                ":material/sensors:",
-                replace(settings, **SMALL),
-            )
+            yield Link(replace(settings, **SMALL), "Fit it on IoT-23 with 4 components")
     if found.truth is None or found.found is None:
         return
     names = [str(index + 1) for index in range(len(found.truth))]
     yield Chart(
         "leak_pictures",
         [
-            Heat(
-                key=key,
-                title=title,
-                values=matrix,
-                row_labels=names,
-                column_labels=names,
-                palette="diverging",
-                low=-found.high,
-                high=found.high,
-                height=300,
-                description=f"{title}, features by features.",
-                simulation_only=key == "truth",
-            )
-            for key, title, matrix in (
-                ("truth", "The client's covariance", found.truth),
-                ("found", "What the server found", found.found),
-            )
+            Heat.of(key, matrix, names, names, low=-found.high, high=found.high)
+            for key, matrix in (("truth", found.truth), ("found", found.found))
         ],
     )
 
@@ -692,18 +659,9 @@ COVERED = words("anomaly-covered")
 def holdings(held: IntArray) -> Heat:
     """How the records of every kind are shared out among the first clients."""
     shown = held[:40]
-    return Heat(
-        key="holdings",
-        title="What each client holds, in % of its records",
-        values=100 * (shown / shown.sum(axis=1, keepdims=True)).T,
-        row_labels=[f"kind {kind + 1}" for kind in range(held.shape[1])],
-        column_labels=[str(client) for client in range(len(shown))],
-        low=0.0,
-        high=100.0,
-        height=300,
-        description="Share of every kind of traffic among the records of each client; kinds are "
-        "tenths of the column by which the records are sorted.",
-    )
+    kinds = [f"kind {kind + 1}" for kind in range(held.shape[1])]
+    shares = 100 * (shown / shown.sum(axis=1, keepdims=True)).T
+    return Heat.of("holdings", shares, kinds, [str(client) for client in range(len(shown))])
 
 
 def whose_records(result: Any, settings: AnomalySettings) -> Parts:

@@ -164,19 +164,13 @@ def angles(outcome: Collaboration) -> list[Heat]:
     shown = len(outcome.angles)
     labels = [outcome.facts.label(client) for client in range(shown)]
     return [
-        Heat(
+        Heat.of(
+            "personal-angles",
+            *(values, labels, labels),
             key=f"personal-angles-{key}",
             title=title,
-            values=values,
-            row_labels=labels,
-            column_labels=labels,
-            x_title="client",
-            y_title="client",
-            low=0.0,
-            high=90.0,
             description=f"{title}: largest principal angle between every two of {shown} clients, "
             "in degrees from 0 to 90.",
-            simulation_only=True,  # the models are the clients' own
         )
         for key, title, values in (
             ("true", "All their records" if outcome.own else "True subspaces", outcome.angles),

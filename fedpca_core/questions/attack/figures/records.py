@@ -1,7 +1,5 @@
 """What came, what the server made of it, and the records that nobody should see."""
 
-from typing import Any
-
 import numpy as np
 
 from fedpca_core.algorithms.registry import METHODS
@@ -10,10 +8,10 @@ from fedpca_core.questions.attack.records.pictures import SHOWN
 from fedpca_core.questions.attack.records.study import MethodRecords, RecordsTaken, stand_in
 from fedpca_core.questions.home.words import things
 from fedpca_core.settings import short
-from fedpca_core.study.panels import Baseline, Curve, Images, Panel, to_uint8
+from fedpca_core.study.panels import Baseline, Curve, Images, Panel
 from fedpca_core.study.parts import Chart, Fold, Note, Parts, Rows, refusals, words
 from fedpca_core.study.pca_settings import AttackSettings
-from fedpca_core.study.pictures import lasting, mosaic
+from fedpca_core.study.pictures import lasting, sheet
 from fedpca_core.study.said import caption
 
 
@@ -120,29 +118,25 @@ def _row(method: str, result: RecordsTaken, settings: AttackSettings) -> list[Im
         else f"from {result.facts.client(settings.client)}"
     )
     came = [_came(k, columns, whose) for k, columns in enumerate(one.columns)]
-    look: dict[str, Any] = {"palette": "grey", "show_scale": False, "size": 320}
     return [
-        Images(
+        sheet(
             f"{title}: received",
-            to_uint8(np.stack([mosaic(tiles) for tiles in one.received]), 0.0, 1.0),
-            captions=came,
-            description=f"The columns of what the server received under {title}, as pictures.",
-            **look,
+            one.received,
+            came,
+            f"The columns of what the server received under {title}, as pictures.",
         ),
-        Images(
+        sheet(
             "What the server made of it",
-            to_uint8(np.stack([mosaic(tiles) for tiles in one.held]), 0.0, 1.0),
-            captions=[caption(*pair) for pair in one.findings],
-            description="Directions of the client's matrix as pictures, or its records.",
-            **look,
+            one.held,
+            [caption(*pair) for pair in one.findings],
+            "Directions of the client's matrix as pictures, or its records.",
         ),
-        Images(
+        sheet(
             "The private records",
-            to_uint8(mosaic(result.truth)[None], 0.0, 1.0),
-            captions=["never sent; their order is lost, so it is taken from here"],
+            [result.truth],
+            ["never sent; their order is lost, so it is taken from here"],
+            "The client's private records side by side.",
             simulation_only=True,
-            description="The client's private records side by side.",
-            **look,
         ),
     ]
 

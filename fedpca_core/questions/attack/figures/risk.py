@@ -48,25 +48,17 @@ def shares(swept: Swept, varied: str, varying: Sequence[float]) -> Parts:
     values = np.full((len(names), len(columns)), np.nan)
     for row, band in zip(values, bands, strict=True):
         row[np.searchsorted(columns, band.x)] = band.middle
-    yield Chart(
-        f"at_risk_{swept.parameter}",
-        [
-            Heat(
-                key=f"at_risk_{swept.parameter}",
-                title=f"Share of clients whose records are all certified, by {varied}",
-                values=values,
-                row_labels=names,
-                column_labels=[short(value) for value in columns],
-                x_title=varied,
-                low=0.0,
-                high=1.0,
-                show_values=True,
-                height=90 + 44 * len(names),
-                description="For every kind of data, the share of clients whose records the "
-                f"attack certifies, by {varied}.",
-            )
-        ],
+    heat = Heat.of(
+        "at-risk",
+        *(values, names, [short(value) for value in columns]),
+        key=(key := f"at_risk_{swept.parameter}"),
+        title=f"Share of clients whose records are all certified, by {varied}",
+        x_title=varied,
+        height=90 + 44 * len(names),
+        description="For every kind of data, the share of clients whose records the "
+        f"attack certifies, by {varied}.",
     )
+    yield Chart(key, [heat])
     yield "\n".join(f"- {boundary(swept, name, varied)}" for name in swept.series)
 
 
