@@ -167,7 +167,6 @@ class OwnTable(Study[Settings, TableFacts]):
 
     key: ClassVar[str] = "own-table"
     title: ClassVar[str] = "Reading your file"
-    settings: ClassVar[type[Settings]] = Settings
     most: ClassVar[Cost] = Cost(megabytes=500, seconds=4)
 
     def run(self, settings: Settings, data: OwnData | None = None) -> Run[TableFacts]:

@@ -9,7 +9,8 @@ keep what there is.
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, TypeVar
+from itertools import chain
+from typing import Any, ClassVar, Generic, TypeVar, get_args
 
 import pandas as pd
 
@@ -32,7 +33,7 @@ class Study(ABC, Generic[S, R]):
         Unique among all studies; names files and cache entries.
     title : str
     settings : type of Settings
-        What it runs from; several studies of a page share one class.
+        What it runs from, as ``Study[...]`` says; several studies of a page share one class.
     opened_by : tuple of str and value, or None
         The field of the settings that opens it on its page, and the value that does; None: it is
         always shown.
@@ -54,6 +55,12 @@ class Study(ABC, Generic[S, R]):
     seconds: ClassVar[float] = 120.0
     most: ClassVar[Cost]
     look: ClassVar[Mapping[str, Any]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for one in chain(*map(get_args, cls.__dict__.get("__orig_bases__", ()))):
+            if isinstance(one, type) and issubclass(one, Settings):
+                cls.settings = one
 
     def wanted(self, settings: S) -> bool:
         """Whether the page shows this study with these settings."""

@@ -117,7 +117,6 @@ class Sweeps(Sweep[AnomalySettings]):
     key: ClassVar[str] = "detection-sweep"
     title: ClassVar[str] = "Sweep"
     opened_by: ClassVar[tuple[str, Value] | None] = ("view", "sweeps")
-    settings: ClassVar[type[AnomalySettings]] = AnomalySettings
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"sweep", "seeds"}
     seconds: ClassVar[float] = 300.0
 

@@ -55,7 +55,6 @@ class Topic(Study[AnomalySettings, R]):
         Whether one of them keeps every message or state.
     """
 
-    settings: ClassVar[type[AnomalySettings]] = AnomalySettings
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
     runs: ClassVar[int] = 3
     recorded: ClassVar[bool] = False

@@ -56,7 +56,6 @@ class Defences(Study[AttackSettings, pd.DataFrame]):
     key: ClassVar[str] = "defences"
     title: ClassVar[str] = "Every defence of FAPS"
     opened_by: ClassVar[tuple[str, Value] | None] = ("defences", True)
-    settings: ClassVar[type[AttackSettings]] = AttackSettings
     reads: ClassVar[frozenset[str]] = READS - set(_CLEAN)
     seconds: ClassVar[float] = 1200.0
 

@@ -93,7 +93,6 @@ class OneMoreRecord(Study[AttackSettings, NewcomersRead]):
     key: ClassVar[str] = "differencing"
     title: ClassVar[str] = "One more record"
     opened_by: ClassVar[tuple[str, Value] | None] = ("differencing", True)
-    settings: ClassVar[type[AttackSettings]] = AttackSettings
     reads: ClassVar[frozenset[str]] = (RUN - {"starts"}) | {"record"}
 
     def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:

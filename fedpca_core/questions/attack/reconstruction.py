@@ -128,7 +128,6 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
 
     key: ClassVar[str] = "reconstruction"
     title: ClassVar[str] = "Reconstruction by the server"
-    settings: ClassVar[type[AttackSettings]] = AttackSettings
     reads: ClassVar[frozenset[str]] = RUN
     look: ClassVar[Mapping[str, Any]] = {"rounds": 10, "starts": 1}
 

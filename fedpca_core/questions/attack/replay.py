@@ -64,7 +64,6 @@ class ReplayAttack(Study[AttackSettings, Replayed]):
 
     key: ClassVar[str] = "replay"
     title: ClassVar[str] = "FAPS replayed"
-    settings: ClassVar[type[AttackSettings]] = AttackSettings
     reads: ClassVar[frozenset[str]] = READS
     seconds: ClassVar[float] = 600.0
 

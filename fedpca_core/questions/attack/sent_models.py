@@ -51,7 +51,6 @@ class SentModels(Study[AttackSettings, SentModel]):
 
     key: ClassVar[str] = "sent_models"
     title: ClassVar[str] = "Methods that send models"
-    settings: ClassVar[type[AttackSettings]] = AttackSettings
     most: ClassVar[Cost] = Cost(megabytes=100, seconds=30)
     reads: ClassVar[frozenset[str]] = frozenset({"elsewhere"})
     seconds: ClassVar[float] = 240.0

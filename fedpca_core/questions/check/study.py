@@ -80,7 +80,6 @@ class LeakCheck(Study[CheckSettings, Checked]):
 
     key: ClassVar[str] = "leak_check"
     title: ClassVar[str] = "Leak check"
-    settings: ClassVar[type[CheckSettings]] = CheckSettings
     most: ClassVar[Cost] = Cost(megabytes=500, seconds=120)
     seconds: ClassVar[float] = 180.0
 

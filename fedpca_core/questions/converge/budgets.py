@@ -43,7 +43,6 @@ class BudgetsAndHeterogeneity(Sweep[ConvergeSettings]):
     title: ClassVar[str] = "ε against heterogeneity"
     along: ClassVar[tuple[str, Sequence[Value]]] = ("epsilon", BUDGETS)
     opened_by: ClassVar[tuple[str, Value] | None] = ("budgets", True)
-    settings: ClassVar[type[ConvergeSettings]] = ConvergeSettings
     seconds: ClassVar[float] = 300.0
 
     def cost(self, settings: ConvergeSettings, data: OwnData | None = None) -> Cost:

@@ -273,7 +273,6 @@ class Convergence(InPieces[ConvergeSettings, Comparison]):
 
     key: ClassVar[str] = "convergence"
     title: ClassVar[str] = "Convergence and costs"
-    settings: ClassVar[type[ConvergeSettings]] = ConvergeSettings
     seconds: ClassVar[float] = 180.0
     unit: ClassVar[str] = "starts"
     look: ClassVar[Mapping[str, Any]] = {"rounds": 20, "starts": 1}

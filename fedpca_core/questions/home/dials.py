@@ -32,7 +32,6 @@ class DialCurves(Study[SceneSettings, pd.DataFrame]):
 
     key: ClassVar[str] = "dials"
     title: ClassVar[str] = "What every dial does"
-    settings: ClassVar[type[SceneSettings]] = SceneSettings
 
     def cost(self, settings: SceneSettings, data: OwnData | None = None) -> Cost:
         one = LivePicture().cost(_plain(settings), data)

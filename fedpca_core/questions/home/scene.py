@@ -192,7 +192,6 @@ class LivePicture(InPieces[SceneSettings, Scene]):
     key: ClassVar[str] = "scene"
     title: ClassVar[str] = "The live picture"
     unit: ClassVar[str] = "methods"
-    settings: ClassVar[type[SceneSettings]] = SceneSettings
     seconds: ClassVar[float] = 600.0
     look: ClassVar[Mapping[str, Any]] = {"rounds": 10, "price": False}
 

@@ -190,7 +190,6 @@ class PaperRows(Study[PapersSettings, Judged]):
 
     key: ClassVar[str] = "paper-rows"
     title: ClassVar[str] = "Published numbers beside ours"
-    settings: ClassVar[type[Settings]] = PapersSettings
     most: ClassVar[Cost] = Cost(megabytes=300, seconds=120)
     reads: ClassVar[frozenset[str] | None] = frozenset({"paper", "verdict"})
 
@@ -245,7 +244,6 @@ class PaperExperiment(Study[PapersSettings, Shown]):
 
     key: ClassVar[str] = "paper-experiment"
     title: ClassVar[str] = "An experiment of a paper"
-    settings: ClassVar[type[Settings]] = PapersSettings
     most: ClassVar[Cost] = Cost(megabytes=300, seconds=120)
     seconds: ClassVar[float] = 300.0
 

@@ -100,7 +100,6 @@ class Exposure(Study[PersonaliseSettings, Exposed]):
 
     key: ClassVar[str] = "personalised-exposure"
     title: ClassVar[str] = "What the uploads give away"
-    settings: ClassVar[type[PersonaliseSettings]] = PersonaliseSettings
     most: ClassVar[Cost] = Cost(megabytes=150, seconds=120)
     reads: ClassVar[frozenset[str] | None] = frozenset(
         set(PersonaliseSettings.parameters())

@@ -161,7 +161,6 @@ class PersonalComparison(Study[PersonaliseSettings, Collaboration]):
 
     key: ClassVar[str] = "personalised"
     title: ClassVar[str] = "Who should collaborate"
-    settings: ClassVar[type[PersonaliseSettings]] = PersonaliseSettings
     seconds: ClassVar[float] = 180.0
     look: ClassVar[Mapping[str, Any]] = {"rounds": 50}
 
@@ -258,7 +257,6 @@ class CollaborationSweep(Sweep[PersonaliseSettings]):
 
     key: ClassVar[str] = "personalised-sweep"
     title: ClassVar[str] = "Between alone and shared"
-    settings: ClassVar[type[PersonaliseSettings]] = PersonaliseSettings
     reads: ClassVar[frozenset[str] | None] = frozenset(
         set(PersonaliseSettings.parameters()) - {"start_from", "error_on", "exposure"}
     )

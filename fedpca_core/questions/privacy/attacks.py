@@ -360,7 +360,6 @@ class RecordMembership(Study[PrivacySettings, Tested]):
     key: ClassVar[str] = "record_membership"
     title: ClassVar[str] = "Is one record in the data?"
     opened_by: ClassVar[tuple[str, Value] | None] = ("view", "attacks")
-    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     seconds: ClassVar[float] = 300.0
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:

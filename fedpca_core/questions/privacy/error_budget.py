@@ -307,7 +307,6 @@ class ErrorBudget(Study[PrivacySettings, ErrorParts]):
     key: ClassVar[str] = "error_budget"
     title: ClassVar[str] = "Where the error comes from"
     opened_by: ClassVar[tuple[str, Value] | None] = ("view", "budget")
-    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     seconds: ClassVar[float] = 300.0
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:

@@ -70,7 +70,6 @@ class Promise(Study[PrivacySettings, Promises]):
 
     key: ClassVar[str] = "guarantee"
     title: ClassVar[str] = "What is guaranteed"
-    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     most: ClassVar[Cost] = Cost(megabytes=50, seconds=10)
     reads: ClassVar[frozenset[str]] = frozenset(PrivacySettings.parameters())
 
@@ -200,7 +199,6 @@ class Accountants(Study[PrivacySettings, Accounts]):
     key: ClassVar[str] = "accountants"
     title: ClassVar[str] = "Accountants"
     opened_by: ClassVar[tuple[str, Value] | None] = ("view", "accountants")
-    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     most: ClassVar[Cost] = Cost(megabytes=100, seconds=60)
     #: Of the view only what is accounted the other way round is read.
     reads: ClassVar[frozenset[str]] = frozenset(

@@ -79,7 +79,6 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
     key: ClassVar[str] = "private_run"
     title: ClassVar[str] = "Convergence under a budget"
     opened_by: ClassVar[tuple[str, Value] | None] = ("view", "run")
-    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     seconds: ClassVar[float] = 300.0
     look: ClassVar[Mapping[str, Any]] = {"repetitions": 1}
 
@@ -155,7 +154,6 @@ LENGTHS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40)
 class PrivateSweep(Sweep[PrivacySettings]):
     """A sweep whose seeds are of starts and noise; the data keep the settings' own seed."""
 
-    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     seconds: ClassVar[float] = 300.0
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
@@ -282,7 +280,6 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
     key: ClassVar[str] = "ways_to_spend"
     title: ClassVar[str] = "Ways to spend ε"
     opened_by: ClassVar[tuple[str, Value] | None] = ("view", "ways")
-    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     seconds: ClassVar[float] = 300.0
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
@@ -372,7 +369,6 @@ class PaperFigure(Study[PrivacySettings, Curves]):
     key: ClassVar[str] = "fedpower_figure"
     title: ClassVar[str] = "The paper's figures"
     opened_by: ClassVar[tuple[str, Value] | None] = ("view", "figures")
-    settings: ClassVar[type[PrivacySettings]] = PrivacySettings
     most: ClassVar[Cost] = Cost(megabytes=100, seconds=120)
     reads: ClassVar[frozenset[str]] = frozenset({"figure", "paper_size", "repetitions", "seed"})
     seconds: ClassVar[float] = 300.0

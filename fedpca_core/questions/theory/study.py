@@ -93,7 +93,6 @@ class AgainstClaims(Study[TheorySettings, Measured]):
 
     key: ClassVar[str] = "theory"
     title: ClassVar[str] = "The method against its claims"
-    settings: ClassVar[type[TheorySettings]] = TheorySettings
     most: ClassVar[Cost] = Cost(megabytes=100, seconds=4)
 
     def run(self, settings: TheorySettings, data: OwnData | None = None) -> Run[Measured]:
@@ -231,7 +230,6 @@ class PenaltyAndSteps(Study[TheorySettings, Factors]):
 
     key: ClassVar[str] = "theory-sweeps"
     title: ClassVar[str] = "Which penalty, how many local steps"
-    settings: ClassVar[type[TheorySettings]] = TheorySettings
     most: ClassVar[Cost] = Cost(megabytes=100, seconds=4)
     reads: ClassVar[frozenset[str] | None] = frozenset(
         {"problem", "kappa", "heterogeneity", "clients", "features", "seed", "target"}
@@ -320,7 +318,6 @@ class Statements(Study[TheorySettings, pd.DataFrame]):
 
     key: ClassVar[str] = "theory-verdicts"
     title: ClassVar[str] = "Statements and verdicts"
-    settings: ClassVar[type[TheorySettings]] = TheorySettings
     most: ClassVar[Cost] = Cost(megabytes=100, seconds=4)
     reads: ClassVar[frozenset[str] | None] = frozenset({"family_seed"})
 

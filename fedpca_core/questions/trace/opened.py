@@ -87,7 +87,6 @@ class OpenedRun(Study[OpenedSettings, Opened]):
 
     key: ClassVar[str] = "opened"
     title: ClassVar[str] = "A run from its file"
-    settings: ClassVar[type[OpenedSettings]] = OpenedSettings
     seconds: ClassVar[float] = 600.0
 
     def cost(self, settings: OpenedSettings, data: OwnData | None = None) -> Cost:

@@ -149,7 +149,6 @@ class Frontier(InPieces[FrontierSettings, Front]):
 
     key: ClassVar[str] = "frontier"
     title: ClassVar[str] = "All methods on one problem"
-    settings: ClassVar[type[FrontierSettings]] = FrontierSettings
     seconds: ClassVar[float] = 300.0
 
     def cost(self, settings: FrontierSettings, data: OwnData | None = None) -> Cost:

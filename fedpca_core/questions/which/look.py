@@ -14,7 +14,6 @@ from fedpca_core.questions import costs
 from fedpca_core.questions.which.runs import problem_of
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.questions.which.sizes import sized
-from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step
 from fedpca_core.streams import Streams
 from fedpca_core.study.build import NOISE_FIELDS, PROBLEM_FIELDS, before_noise
@@ -57,7 +56,6 @@ class FirstLook(Study[FrontierSettings, TableLook]):
 
     key: ClassVar[str] = "first_look"
     title: ClassVar[str] = "A first look at your table"
-    settings: ClassVar[type[Settings]] = FrontierSettings
     opened_by = ("problem", "table")
     reads: ClassVar[frozenset[str]] = frozenset(
         {*PROBLEM_FIELDS, *NOISE_FIELDS, "needed_epsilon", "components"}

@@ -116,7 +116,6 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
 
     key: ClassVar[str] = "recommendation"
     title: ClassVar[str] = "What to use"
-    settings: ClassVar[type[FrontierSettings]] = FrontierSettings
     seconds: ClassVar[float] = 300.0
     reads: ClassVar[frozenset[str]] = frozenset(
         name for name, p in FrontierSettings.parameters().items() if not p.view

@@ -126,7 +126,6 @@ class Remedies(InPieces[FrontierSettings, Found]):
 
     key: ClassVar[str] = "remedies"
     title: ClassVar[str] = "What would do it"
-    settings: ClassVar[type[FrontierSettings]] = FrontierSettings
     seconds: ClassVar[float] = 300.0
     reads: ClassVar[frozenset[str]] = Recommendation.reads
 

@@ -75,7 +75,6 @@ class AtRisk(Sweep[AttackSettings]):
     title: ClassVar[str] = "What is at risk"
     along: ClassVar[tuple[str, Sequence[Value]]] = ("records_per_client", RECORDS)
     opened_by: ClassVar[tuple[str, Value] | None] = ("at_risk", True)
-    settings: ClassVar[type[AttackSettings]] = AttackSettings
     most: ClassVar[Cost] = Cost(megabytes=150, seconds=60)
     reads: ClassVar[frozenset[str]] = frozenset({"seed"})
     seconds: ClassVar[float] = 600.0

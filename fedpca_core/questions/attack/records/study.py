@@ -110,7 +110,6 @@ class ClientRecords(Study[AttackSettings, RecordsTaken]):
 
     key: ClassVar[str] = "records"
     title: ClassVar[str] = "The records"
-    settings: ClassVar[type[AttackSettings]] = AttackSettings
     reads: ClassVar[frozenset[str]] = (RUN - {"starts"}) | {
         "mean_known", "grid_known", "joined", "once", "fine", "unmask", "seeded", "budget",
     }  # fmt: skip
