@@ -25,13 +25,10 @@ from fedpca_core.questions.anomaly.task import (
 from fedpca_core.questions.catalogue import ATTACK_TYPES, studies_of
 from fedpca_core.study.here import COMMAND, on
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import words
 
 controls = Controls(AnomalySettings)
-layout.heading(
-    "Can it tell attacks from normal traffic?",
-    "Devices learn one subspace of normal traffic together without sending a record. What lies far "
-    "from it raises the alarm; whether that beats learning nothing is shown beside it.",
-)
+layout.heading("Can it tell attacks from normal traffic?", words("anomaly-lead"))
 controls.show_notes()
 
 
@@ -155,5 +152,4 @@ settings = controls.settings()
 if job is not None:
     jobs.below(job, study.key, drawing(figures.whose_records, settings))
 script.fold(settings, [study], data)
-with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, {study: job and job.result}, data)
+share.take_away(settings, {study: job and job.result}, data)

@@ -4,24 +4,19 @@ import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, own_table, presets, script, share
 from dashboard.shell.controls import Controls
-from dashboard.shell.data import faps_controls, own_data, problem_controls
-from dashboard.shell.navigation import door
+from dashboard.shell.data import faps_controls, problem_controls
 from dashboard.shell.parts import drawing, lay_out
 from dashboard.views import attack
 from fedpca_core.questions.attack.figures import covariance
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction
 from fedpca_core.questions.catalogue import studies_of
-from fedpca_core.study.parts import About
+from fedpca_core.study.parts import About, words
 from fedpca_core.study.pca_settings import IMAGES, AttackSettings, ConvergeSettings
 
 STUDY = ClientReconstruction()
 
 controls = Controls(AttackSettings, most={"rounds": 200})
-layout.heading(
-    "What leaks?",
-    "No record is ever sent. Watch what an honest-but-curious server makes of the messages, "
-    "round by round.",
-)
+layout.heading("What leaks?", words("attack-lead"))
 controls.show_notes()
 of_preset = st.container()
 place = st.container()
@@ -42,18 +37,14 @@ def messages() -> None:
 @st.fragment(key="taken")
 def take_away() -> None:
     """What there is of the page to take away, and where it goes on."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        share.take_away(
-            settings,
-            {
-                attack.RECORDS: recovered.result if recovered else None,
-                STUDY: job.result,
-                **sections,
-            },
-            data,
-        )
-        door("privacy", "FedPower under attack", "lock")
-        door(settings.carried(ConvergeSettings), "Compare the costs of this run")
+    of_records = recovered.result if recovered else None
+    share.take_away(
+        settings,
+        {attack.RECORDS: of_records, STUDY: job.result, **sections},
+        data,
+        ("privacy", "FedPower under attack", "lock"),
+        (settings.carried(ConvergeSettings), "Compare the costs of this run"),
+    )
 
 
 # The first page of a visit begins with the picture that its link asks for; dials follow.
@@ -88,7 +79,7 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         with st.container(width=260):
             controls.parameter("colluders")
 
-data = own_data(controls.settings())
+data = own_table.of(controls.settings())
 attack.dials(controls)
 settings = controls.settings()
 if opening is None or not early:

@@ -6,21 +6,16 @@ import streamlit as st
 
 from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
-from dashboard.shell.navigation import door
 from dashboard.shell.parts import drawing
 from fedpca_core.questions.check import figures
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.study import LeakCheck
+from fedpca_core.study.parts import words
 
 STUDY = LeakCheck()
 
 controls = Controls(CheckSettings)
-layout.heading(
-    "What does my deployment give away?",
-    "Describe who runs what with whom. The answer says which attack applies, what it would get, "
-    "how that is known, and what stops it at which cost. No data are asked for, so none "
-    "leave your machine.",
-)
+layout.heading("What does my deployment give away?", words("check-lead"))
 controls.show_notes()
 
 with st.sidebar:
@@ -38,12 +33,7 @@ with st.sidebar:
 
 settings = controls.settings()
 job = jobs.study(STUDY, settings, drawing(figures.checked, settings))
-st.caption(
-    "The same from a file: `python -m fedpca_core check FILE`, with the configuration below, or "
-    "one printed by `python -m fedpca_core config check`."
-)
+st.caption(words("check-file"))
 script.fold(settings, [STUDY])
-with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, {STUDY: job.result}, data=None)
-    door("which", "Choose a method")
-    door("attack", "Watch an attack")
+ways = ("which", "Choose a method"), ("attack", "Watch an attack")
+share.take_away(settings, {STUDY: job.result}, None, *ways)

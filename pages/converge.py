@@ -7,26 +7,21 @@ import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, own_table, presets, script, share
 from dashboard.shell.controls import Controls
-from dashboard.shell.data import faps_controls, own_data, problem_controls
-from dashboard.shell.navigation import door
+from dashboard.shell.data import faps_controls, problem_controls
 from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.converge import figures
 from fedpca_core.questions.converge.budgets import BudgetsAndHeterogeneity
 from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.parts import About
+from fedpca_core.study.parts import About, words
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.study.study import Study
 
 STUDY, BUDGETS = Convergence(), BudgetsAndHeterogeneity()
 
 controls = Controls(ConvergeSettings, runs=["comparison", "costs", "further"])
-layout.heading(
-    "How fast does it converge?",
-    "Every method starts from the same random basis and must find the leading subspace of all "
-    "clients' data together. Watch what a round, a byte or a local product buys.",
-)
+layout.heading("How fast does it converge?", words("converge-lead"))
 controls.show_notes()
 
 with st.sidebar:
@@ -68,7 +63,7 @@ shown = ShownRun(controls.settings())
 def comparison() -> None:
     """The run and its chart."""
     settings = shown.settings = controls.settings()
-    shown.data = own_data(settings)
+    shown.data = own_table.of(settings)
     presets.note(settings)
     shown.job = jobs.study(
         STUDY,
@@ -100,9 +95,8 @@ def further() -> None:
 
     @st.fragment(key="taken")
     def taken() -> None:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            share.take_away(settings, {STUDY: shown.job.result, **others}, shown.data)
-            door(settings.carried(AttackSettings), "Attack this run")
+        way = settings.carried(AttackSettings), "Attack this run"
+        share.take_away(settings, {STUDY: shown.job.result, **others}, shown.data, way)
 
     taken()
 

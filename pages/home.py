@@ -2,9 +2,8 @@
 
 import streamlit as st
 
-from dashboard.shell import guarantee, jobs, layout, page, script, share
+from dashboard.shell import guarantee, jobs, layout, own_table, page, script, share
 from dashboard.shell.controls import Controls, itself
-from dashboard.shell.data import own_data
 from dashboard.shell.navigation import ENTRIES, door, listed
 from dashboard.views import dials, scene, story, ways
 from dashboard.views.findings import harder, offer
@@ -58,7 +57,7 @@ def experiment() -> None:
         scene.parameters(controls)
 
     settings = scene.possible(controls.settings())
-    job, data, first = jobs.Job(None), own_data(settings), controls.opening is not None
+    job, data, first = jobs.Job(None), own_table.of(settings), controls.opening is not None
     hidden = {name for name in ("parameters", "story") if name in settings.hide}
     asking = chapter is not None and not settings.shown
     guess = story.guessed(chapter)
@@ -75,7 +74,7 @@ def experiment() -> None:
         chosen = controls.settings()
         settings = scene.possible(chosen)
         scene.say_what_is_possible(chosen, settings)
-        data = own_data(settings)
+        data = own_table.of(settings)
         job = jobs.study(
             STUDY,
             settings,
@@ -146,12 +145,7 @@ with st.container(key="section_story"):
     ways.story()
 
 with st.container(key="section_doors"):
-    layout.section(
-        "Every question has its page",
-        "A laboratory for federated PCA, letting users tune clients, heterogeneity, ρ/β, DP budget "
-        "ε and participation ratio, then visualizing convergence, communication rounds, and "
-        "SSI-style data-reconstruction attacks versus FAPS masking in live Plotly charts.",
-    )
+    layout.section("Every question has its page", words("home-doors"))
 ways.doors()
 
 with st.container(key="section_presets"):

@@ -8,16 +8,13 @@ from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
 from dashboard.views.papers import experiments, rows, sources
 from fedpca_core.questions.papers.page import PaperExperiment, PaperRows, PapersSettings
+from fedpca_core.study.parts import words
 from fedpca_core.study.study import Study
 
 ROWS, EXPERIMENT = PaperRows(), PaperExperiment()
 
 controls = Controls(PapersSettings)
-layout.heading(
-    "Do the papers hold?",
-    "Every number and claim of five papers, with its place, beside ours. Verdicts are worked out "
-    "by one rule from stored runs; what could not be decided is said to be undetermined, and why.",
-)
+layout.heading("Do the papers hold?", words("papers-lead"))
 controls.show_notes()
 results: dict[Study[Any, Any], Any] = {}
 
@@ -32,10 +29,7 @@ with st.container(horizontal=True, gap="medium"):
 closely = st.container()
 listed = st.container(key="papers_rows")
 
-layout.section(
-    "One table or figure",
-    "Its rows, what every method needed, and the way to a run of your own.",
-)
+layout.section("One table or figure", words("papers-table"))
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     with st.container(width=420):
         controls.parameter("experiment")
@@ -59,5 +53,4 @@ experiments.doors(settings)
 
 sources.section()
 script.fold(settings, [ROWS, EXPERIMENT])
-with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, results, data=None)
+share.take_away(settings, results, None)

@@ -13,17 +13,13 @@ from fedpca_core.questions.personalise import figures
 from fedpca_core.questions.personalise.exposure import LARGEST, Exposure
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.questions.personalise.study import CollaborationSweep, PersonalComparison
+from fedpca_core.study.parts import words
 from fedpca_core.study.study import Study
 
 COMPARISON, SWEEP, EXPOSURE = PersonalComparison(), CollaborationSweep(), Exposure()
 
 controls = Controls(PersonaliseSettings)
-layout.heading(
-    "Who should collaborate?",
-    "Every client has few records and a subspace of its own, near a common one. Alone it overfits; "
-    "one shared model fits nobody. Personalised PCA keeps a model for each client and pulls it "
-    "towards a common one.",
-)
+layout.heading("Who should collaborate?", words("personalise-lead"))
 controls.show_notes()
 
 with st.sidebar:
@@ -52,19 +48,12 @@ with st.expander("Figures of the paper, at a size that answers at once"):
                 help=preset.point,
                 on_click=controls.changer(cast(PersonaliseSettings, preset.settings)),
             )
-    st.caption(
-        "PerPCA prints no numbers; its words hold when its heterogeneity is read as a standard "
-        "deviation. “Too heterogeneous” shows the literal reading: there, nobody gains."
-    )
+    st.caption(words("personalise-printed"))
     layout.cite("perpca")
 
 controls.parameter("error_on", as_buttons=True)
 top = st.container(key="personal_comparison")
-layout.section(
-    "Between alone and shared",
-    "Without noise, personalised PCA follows the shared model where clients are alike and training "
-    "alone where they are not; in between it beats both. Noise at the source (ε) can undo that.",
-)
+layout.section("Between alone and shared", words("personalise-between"))
 with st.container(horizontal=True, gap="medium"):
     controls.parameter("sweep", as_buttons=True)
     controls.parameter("datasets")
@@ -73,7 +62,7 @@ layout.section("What the uploads give away")
 lay_out([figures.threat(not math.isinf(controls.values["epsilon"]))])
 controls.parameter("exposure")
 settings = controls.settings()
-data = own_table.current() if own else None
+data = own_table.of(settings)
 results: dict[Study[Any, Any], Any] = {}
 
 with top:
@@ -107,5 +96,4 @@ elif settings.exposure:
 script.fold(
     settings, [study for study in (COMPARISON, SWEEP, EXPOSURE) if study.wanted(settings)], data
 )
-with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, results, data)
+share.take_away(settings, results, data)

@@ -12,13 +12,10 @@ from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.privacy import figures
 from fedpca_core.questions.privacy.guarantee import promised
 from fedpca_core.questions.privacy.settings import REAL, PrivacySettings
+from fedpca_core.study.parts import words
 
 controls = Controls(PrivacySettings)
-layout.heading(
-    "What does privacy cost?",
-    "Noise hides single records, provably. Turn ε and watch what it does to the answer, and to an "
-    "attacker.",
-)
+layout.heading("What does privacy cost?", words("privacy-lead"))
 controls.show_notes()
 view = controls.parameter("view", as_buttons=True)
 
@@ -68,7 +65,7 @@ with st.sidebar:
             controls.parameter("coin")
 
 settings = controls.settings()
-data = own_table.current() if settings.problem == "table" else None
+data = own_table.of(settings)
 shown = studies_of(settings)
 results: dict[Any, Any] = {}
 answered, guaranteed = st.container(key="answered"), st.container()
@@ -97,5 +94,4 @@ if view not in ("figures", "ways"):
     lay_out(figures.protection(promises, settings))
 lay_out([figures.READING])
 script.fold(settings, list(results), data)
-with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, results, data)
+share.take_away(settings, results, data)

@@ -8,21 +8,17 @@ import streamlit as st
 
 from dashboard.shell import jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
-from dashboard.shell.navigation import door
 from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.questions.theory import figures
 from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.questions.theory.study import AgainstClaims, PenaltyAndSteps, Statements
+from fedpca_core.study.parts import words
 from fedpca_core.study.study import Study
 
 METHOD, SWEEPS, STATEMENTS = AgainstClaims(), PenaltyAndSteps(), Statements()
 
 controls = Controls(TheorySettings)
-layout.heading(
-    "What is proved?",
-    "Clients with different functions agree on one minimiser by local work, averages and "
-    "corrections. Compare what theorems promise for a round with what rounds do.",
-)
+layout.heading("What is proved?", words("theory-lead"))
 controls.show_notes()
 
 with st.sidebar:
@@ -43,16 +39,11 @@ with st.sidebar:
 run = st.container(key="theory_run")
 layout.section("Which penalty, how many local steps?")
 factors = st.container(key="theory_factors")
-layout.section(
-    "Statements and verdicts",
-    "Recomputed here from exact worst cases: an adversarial and a random family of clients, six "
-    "condition numbers, six penalties, six numbers of local steps. Where a claim is false as "
-    "printed, the next row corrects it.",
-)
+layout.section("Statements and verdicts", words("theory-verdicts"))
 with st.container(width=220):
     controls.parameter("family_seed")
 settings = controls.settings()
-data = own_table.current() if problem == "table" else None
+data = own_table.of(settings)
 results: dict[Study[Any, Any], Any] = {}
 
 with run:
@@ -67,6 +58,4 @@ results[STATEMENTS] = stated.result
 lay_out([figures.REPAIR, figures.FOR_PCA])
 
 script.fold(settings, [METHOD, SWEEPS, STATEMENTS], data)
-with st.container(horizontal=True, vertical_alignment="center"):
-    share.take_away(settings, results, data)
-    door("personalise", "Personalised PCA")
+share.take_away(settings, results, data, ("personalise", "Personalised PCA"))

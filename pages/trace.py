@@ -14,15 +14,12 @@ from fedpca_core.questions.trace import figures
 from fedpca_core.questions.trace.example import EXAMPLE, example
 from fedpca_core.questions.trace.opened import Opened, OpenedRun, clients_of
 from fedpca_core.questions.trace.settings import OpenedSettings
+from fedpca_core.study.parts import words
 
 STUDY = OpenedRun()
 
 controls = Controls(OpenedSettings)
-layout.heading(
-    "Open a run",
-    "A federation on real machines leaves a file of everything its server saw. Look at what it "
-    "gives away before it goes anywhere; reading it needs nobody's private data.",
-)
+layout.heading("Open a run", words("trace-lead"))
 controls.show_notes()
 data = opened.choose()
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
@@ -49,14 +46,9 @@ def drawn(result: Opened) -> None:
 settings = controls.settings()
 found = None
 if data is None:
-    layout.sentence(
-        "No run is open. One is written by `flwr run engines/flower` (docs/flower.md), or in a "
-        'script by `fedpca_core.protocol.trace_file.save_trace(trace, "trace.npz")`.',
-        kind="note",
-    )
+    layout.sentence(words("trace-none"), kind="note")
     st.button("Open an example", icon=":material/folder_open:", on_click=open_example)
 else:
     found = jobs.study(STUDY, settings, drawn, data=data).result
 script.fold(settings, [STUDY], data)
-with st.container(horizontal=True):
-    share.take_away(settings, {STUDY: found}, data)
+share.take_away(settings, {STUDY: found}, data)

@@ -1,10 +1,12 @@
 """Which federated PCA should I use?"""
 
+from typing import Any
+
 import streamlit as st
 
 from dashboard.shell import guarantee, jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
-from dashboard.shell.data import faps_controls, own_data, problem_controls
+from dashboard.shell.data import faps_controls, problem_controls
 from dashboard.shell.parts import drawing, lay_out
 from dashboard.views import frontier
 from fedpca_core.questions.catalogue import studies_of
@@ -15,6 +17,8 @@ from fedpca_core.questions.which.recommendation import Advice, Recommendation, n
 from fedpca_core.questions.which.remedies import Remedies, at_hand
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.questions.which.use import Use
+from fedpca_core.study.parts import words
+from fedpca_core.study.study import Study
 
 STUDY, ADVICE, REMEDIES, LOOK = Frontier(), Recommendation(), Remedies(), FirstLook()
 
@@ -28,17 +32,13 @@ def hidden() -> None:
 @st.fragment(key="taken")
 def take_away() -> None:
     """What there is of the page to take away."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        share.take_away(
-            settings,
-            {
-                ADVICE: recommended.result,
-                REMEDIES: searched[0].result if searched else None,
-                STUDY: job.result,
-                LOOK: first_look.result if first_look else None,
-            },
-            data,
-        )
+    results: dict[Study[Any, Any], Any] = {
+        ADVICE: recommended.result,
+        REMEDIES: searched[0].result if searched else None,
+        STUDY: job.result,
+        LOOK: first_look.result if first_look else None,
+    }
+    share.take_away(settings, results, data)
 
 
 @st.fragment(key="would")
@@ -91,11 +91,7 @@ def use_it() -> None:
 #: The search for what would do, where there is one.
 searched: list[jobs.Job] = []
 controls = Controls(FrontierSettings)
-layout.heading(
-    "Which federated PCA should I use?",
-    "Every method on the same problem, from the same seeds, on the axes that matter to you; and an "
-    "answer by rules that you can read.",
-)
+layout.heading("Which federated PCA should I use?", words("which-lead"))
 controls.show_notes()
 
 with st.sidebar:
@@ -121,16 +117,13 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
 advised = st.container()
 looked = st.container()
 
-layout.section(
-    "All methods on one problem",
-    "A run is over when it reaches the accuracy, or settles; costs and leaks count up to there.",
-)
+layout.section("All methods on one problem", words("which-methods"))
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     controls.draw("vary", "across", "upward")
 pictured = st.container()
 
 settings = controls.settings()
-data = own_data(settings)
+data = own_table.of(settings)
 with advised:
     recommended = jobs.study(
         ADVICE,

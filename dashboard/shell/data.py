@@ -7,7 +7,6 @@ import streamlit as st
 
 from dashboard.shell import own_table
 from dashboard.shell.controls import Controls, itself
-from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import CONSTANTS, IMAGES, ConvergeSettings
 
 C = TypeVar("C", bound=ConvergeSettings)
@@ -38,8 +37,3 @@ def faps_controls(controls: Controls[C]) -> None:
     controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps")
     with st.container():
         controls.draw(*(name for name in CONSTANTS if name not in controls.idle))
-
-
-def own_data(settings: ConvergeSettings) -> OwnData | None:
-    """The visitor's own file, where the settings ask for it."""
-    return own_table.current() if settings.problem == "table" else None

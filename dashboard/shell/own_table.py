@@ -154,6 +154,11 @@ def current() -> OwnData | None:
     return found
 
 
+def of(settings: Any) -> OwnData | None:
+    """The file of this session, where the settings ask for one."""
+    return current() if settings.problem == "table" else None
+
+
 def _keep(own: OwnData) -> None:
     """Keep a file whose size can be read here; note what is wrong with any other."""
     st.session_state.pop(_STATE, None)

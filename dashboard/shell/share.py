@@ -8,6 +8,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from dashboard.shell import bundle, figures, handout, layout
+from dashboard.shell.navigation import door
 from fedpca_core.settings import Settings
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
@@ -41,16 +42,21 @@ def take_away(
     settings: Settings,
     results: Mapping[Study[Any, Any], Any],
     data: OwnData | None,
+    *ways: tuple[Any, ...],
     folded: bool = True,
 ) -> None:
     """One button “Share”: the link, the configuration file, the page on one sheet, every table of
     the studies that have a result, and all of it with the figures in one archive.
 
-    Without ``folded`` they stand where this is called, which is folded itself.
+    Beside it stand ``ways`` on, each as `door` takes it. Without ``folded`` all of it stands where
+    this is called, which is folded itself.
     """
     if folded:
-        with st.popover("Share", icon=":material/share:", key=f"share-{settings.kind}"):
-            take_away(settings, results, data, folded=False)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            with st.popover("Share", icon=":material/share:", key=f"share-{settings.kind}"):
+                take_away(settings, results, data, folded=False)
+            for way in ways:
+                door(*way)
         return
     name = settings.kind
     copy_link(settings.query())
