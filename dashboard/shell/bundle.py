@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from dashboard.shell import figures, layout, script
@@ -14,19 +15,8 @@ from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
 from fedpca_core.study.units import described
 
-_READ_ME = """{caption}
-
-{link}
-
-figures/       every figure of the page in its last round: SVG, PNG and PDF on white, and its
-               numbers, one point a row; x_quantity and y_quantity say what they are, with units
-tables/        the results of the page's studies, one observation a row
-columns.csv    the unit of every column in tables/
-settings.json  python -m fedpca_core run settings.json --out results{table}
-script.py      the same as a script; script.ipynb as a notebook
-references.bib the papers, and this software
-◇ marks what only a simulation can know, because it needs the clients' private data.
-"""
+#: What stands in an archive beside the files.
+_READ_ME = Path(__file__).resolve().parents[1] / "archive.txt"
 
 
 def caption(settings: Settings, data: OwnData | None = None) -> str:
@@ -72,13 +62,14 @@ def archive(
     bibliography = "\n".join([*(paper.bibtex for paper in cited(settings)), software_bibtex()])
     table_option = "" if data is None else f" --table={shlex.quote(data.name)}"
     code = script.text(settings, list(results), data)
+    about = _READ_ME.read_text(encoding="utf-8")
     texts: dict[str, str] = {
         "columns.csv": described(tables).to_csv(index=False),
         "settings.json": settings.to_json(),
         "script.py": code + "\n",
         "script.ipynb": script.notebook(below, code),
         "references.bib": bibliography,
-        "README.txt": _READ_ME.format(caption=below, link=link, table=table_option),
+        "README.txt": about.format(caption=below, link=link, table=table_option),
     }
     return layout.zipped({**files, **texts})
 

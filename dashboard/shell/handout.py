@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,15 +35,7 @@ from fedpca_core.study.study import Study
 _ROWS, _CELL = 9, 60
 #: Inches of the sheet, and characters of a line on it.
 _SHEET, _LINE = (8.27, 11.69), 112
-_STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; color: #222;
-       padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.05rem; margin: 1.2em 0 .3em; }
-img { width: 100%; } table { border-collapse: collapse; font-size: .8rem; }
-td, th { text-align: left; padding: .15rem .5rem; border-bottom: 1px solid #ddd; }
-footer, pre { font-size: .75rem; color: #555; white-space: pre-wrap; overflow-wrap: anywhere; }
-@media print { body { margin: 0; } @page { size: A4; margin: 14mm; } }
-"""
+_STYLE = Path(__file__).resolve().parents[1] / "handout.css"
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +154,7 @@ def page(made: Sheet) -> str:
     link = f'<p><a href="{escape(made.link)}">{escape(made.link)}</a></p>' if made.link else ""
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(made.question)} · '
-        f"{PRODUCT}</title><style>{_STYLE}</style><h1>{escape(made.question)}</h1>{said}{image}"
+        f"{PRODUCT}</title><style>{_STYLE.read_text('utf-8')}</style><h1>{escape(made.question)}</h1>{said}{image}"
         f"{tables}<footer>{small}<p>{escape(made.settings)}</p>{link}"
         f"<pre>{escape(made.citation)}</pre></footer></html>"
     )

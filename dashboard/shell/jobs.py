@@ -341,13 +341,21 @@ def study(
     )
 
 
+def _asked(
+    study: Study[S, R], settings: S, data: OwnData | None = None, long: bool = False, **who: Any
+) -> Job:
+    """The job of a study that no progress is shown of; ``who`` asks, see `Registry.submit`."""
+    return registry().submit(
+        study.identity(settings, data),
+        lambda job: follow(job, workers.run(study, settings, data, long)),
+        min(study.seconds, limits.LIMITS.seconds),
+        **who,
+    )
+
+
 def ahead(study: Study[S, R], settings: S) -> Job:
     """Start a study that the first visitor will ask for."""
-    job = registry().submit(
-        study.identity(settings),
-        lambda job: follow(job, workers.run(study, settings, None)),
-        study.seconds,
-    )
+    job = _asked(study, settings)
     job.touch(ahead=study.seconds)
     return job
 
@@ -357,18 +365,12 @@ def foresee(study: Study[S, R], settings: S) -> None:
 
     What it has asked for already goes its way: how that ended is for the page to say.
     """
-    key = study.identity(settings)
-    if st.session_state.get(f"_job_{study.key}") == key:
+    if st.session_state.get(f"_job_{study.key}") == study.identity(settings):
         return
     with suppress(InvalidInput):  # said where the page asks
         require_here(study.needs(settings))
         if limits.check(study, settings, None).seconds <= LONG_SECONDS:
-            registry().submit(
-                key,
-                lambda job: follow(job, workers.run(study, settings, None)),
-                min(study.seconds, limits.LIMITS.seconds),
-                visitor=visitor_here(),
-            )
+            _asked(study, settings, visitor=visitor_here())
 
 
 def beside(
@@ -401,13 +403,7 @@ def beside(
     except InvalidInput:
         draw(None)
         return
-    job = registry().submit(
-        key,
-        lambda job: follow(job, workers.run(study, settings, data, True)),
-        min(study.seconds, limits.LIMITS.seconds),
-        visitor=visitor,
-        followed=before == key,
-    )
+    job = _asked(study, settings, data, long=True, visitor=visitor, followed=before == key)
     pause = None if job.done else 2 * registry().pause()
 
     @st.fragment(run_every=pause)

@@ -17,15 +17,6 @@ ELSEWHERE = (
     "run it on your own machine, which has no limits: download the configuration below and start "
     "“python -m fedpca_core run” with it"
 )
-_NAMES = {
-    "features": "FEDPCA_MAX_FEATURES",
-    "clients": "FEDPCA_MAX_CLIENTS",
-    "rounds": "FEDPCA_MAX_ROUNDS",
-    "seconds": "FEDPCA_MAX_SECONDS",
-    "megabytes": "FEDPCA_MAX_MB",
-    "columns": "FEDPCA_MAX_COLUMNS",
-    "cells": "FEDPCA_MAX_CELLS",
-}
 
 
 def number(name: str, default: int, least: int = 1) -> int:
@@ -43,7 +34,10 @@ def number(name: str, default: int, least: int = 1) -> int:
 
 #: What one run may have.
 LIMITS = Limits(
-    **{field.name: number(_NAMES[field.name], field.default) for field in fields(Limits)}  # type: ignore[arg-type]
+    **{
+        one.name: number(f"FEDPCA_MAX_{one.name.upper().replace('MEGABYTES', 'MB')}", one.default)  # type: ignore[arg-type]
+        for one in fields(Limits)
+    }
 )
 #: Worker processes; 0 computes in the server's own process.
 WORKERS = number("FEDPCA_WORKERS", 2, least=0)

@@ -1,25 +1,15 @@
 """The upload: Streamlit's, whose place for a file is named and so may not be an ornament."""
 
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+_SCRIPT = Path(__file__).resolve().parents[1] / "upload.js"
 #: The place has a name, takes the focus, and yet has the role of an ornament: a group it is.
 _role = st.components.v2.component(
     "fedpca_upload",
-    js="""export default function ({ parentElement }) {
-  const mark = document.createElement("span");
-  mark.className = "fp-upload";
-  parentElement.replaceChildren(mark);
-  const name = () => {
-    const places = "[data-testid=stFileUploaderDropzone][role=presentation]";
-    for (const place of document.querySelectorAll(places)) place.setAttribute("role", "group");
-  };
-  const watch = new MutationObserver(name);
-  watch.observe(document.body, { childList: true, subtree: true });
-  name();
-  return () => watch.disconnect();
-}""",
+    js=_SCRIPT.read_text(encoding="utf-8"),
     isolate_styles=False,
 )
 

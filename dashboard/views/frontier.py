@@ -24,7 +24,7 @@ from fedpca_core.questions.which.rules import size
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import short
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.parts import named_once
+from fedpca_core.study.parts import Cards, named_once, words
 
 #: The widget that holds the chosen point.
 POINT = "which_point"
@@ -40,11 +40,7 @@ def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) 
     points = front.points()
     drawn = shown(points, settings.across, settings.upward).reset_index(drop=True)
     if drawn.empty:
-        layout.sentence(
-            "No run has numbers on both axes: an ε is stated only for runs with noise at the "
-            "source, how close attacks come only for runs without, and records are taken apart "
-            "only where their values lie on a grid. Choose other axes, or paths over ε."
-        )
+        layout.sentence(words("which-no-numbers"))
         return
     best = pareto(drawn, settings.across, settings.upward)
     names = {label(row, settings): (row["method"], row["value"]) for _, row in drawn.iterrows()}
@@ -92,15 +88,15 @@ def _closely(
     )
     method, value = names[chosen]
     same = drawn[[label(row, settings) == chosen for _, row in drawn.iterrows()]].iloc[0]
-    cards = [
-        layout.Card("Rounds", f"{same['rounds']:.0f}", _reached(same, settings)),
-        layout.Card("Bytes a client", size(same["bytes_client"]), "both ways"),
-        layout.Card("Largest angle", short(same["sin_theta"], 2), "sine, simulation only"),
-        layout.Card(
-            "Worst client loses", f"{100 * same['worst_client']:.2g}%", "of its own best variance"
-        ),
-    ]
-    layout.metric_cards(cards)
+    cards = Cards.of(
+        "which-point",
+        rounds=same["rounds"],
+        reached=_reached(same, settings),
+        sent=size(same["bytes_client"]),
+        angle=short(same["sin_theta"], 2),
+        lost=100 * same["worst_client"],
+    )
+    layout.metric_cards(cards.cards)
     colour = {"formal": "blue", "masked": "orange", "none": "gray"}[same["protection"]]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(PROTECTION[same["protection"]], color=colour)  # type: ignore[arg-type]

@@ -5,26 +5,11 @@ from collections.abc import Mapping
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
 
+from fedpca_core.study.parts import names
+
 #: By column, or by "table:column" where a table differs; what is in none of these rules is a text,
 #: a yes or no, a count, or a number without a unit (a ratio, a sine, a relative error).
-_UNITS: Mapping[str, str] = {
-    "bytes": "B",
-    "bytes_up": "B",
-    "bytes_down": "B",
-    "bytes_up_to_1e-8": "B",
-    "kilobytes_up": "kB",
-    "kilobytes_down": "kB",
-    "megabytes": "MB",
-    "seconds": "s",
-    "training_seconds": "s",
-    "microseconds_per_flow": "µs",
-    "true_degrees": "degree",
-    "learned_degrees": "degree",
-    "log10_chance": "log10 of a probability",
-    "measured": "unit of the feature",
-    **dict.fromkeys(("loss", "excess_loss", "score", "lagrangian"), "squared unit of the records"),
-    "alarms-flow:share": "per cent",
-}
+_UNITS = names("units")
 _PER_CENT = ("accuracy", "precision", "recall", "f1", "fnr", "fpr", "alarms")
 #: Tables that give rates in per cent; curves give them as shares.
 _IN_PER_CENT = ("detection-summary", "published-table_1")

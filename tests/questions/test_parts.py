@@ -69,7 +69,7 @@ def page() -> None:
             parts.FactsCard("Who", {"Sees": "sums"}),
             parts.GuaranteeOf(None),
             parts.About("How", "so"),
-            parts.Link("attack", "Attack it", "", AttackSettings()),
+            parts.Link(AttackSettings(), "Attack it"),
             parts.Fold("more", [parts.Caption("inside")]),
             parts.Framed("None", parts.Badge("open", "gray"), [parts.Caption("why")]),
             parts.Beside([["left"], ["right"]]),

@@ -23,7 +23,7 @@ from fedpca_core.questions.papers.page import (
     overview,
 )
 from fedpca_core.settings import short
-from fedpca_core.study.parts import names
+from fedpca_core.study.parts import names, words
 
 #: The page with the formulas of a paper.
 FORMULAS = {
@@ -52,10 +52,8 @@ def counts(found: Judged) -> None:
     layout.about(
         "What the verdicts mean, and what nobody can know",
         "\n".join(f"- **{word.capitalize()}.** {says}" for word, says in MEANS.items())
-        + "\n\nThe authors' data, starts and seeds are not public. So a number that ours does not "
-        "give may be right on theirs, and one that ours gives may be so by another way than "
-        "theirs; only what two lines of Python show does not hang on a run. What hangs on one "
-        "cause counts once.",
+        + "\n\n"
+        + words("papers-unknown"),
     )
 
 

@@ -14,18 +14,12 @@ from fedpca_core.questions.attack.records.at_risk import (
 )
 from fedpca_core.settings import short
 from fedpca_core.study.panels import Heat
-from fedpca_core.study.parts import Chart, Parts
+from fedpca_core.study.parts import Chart, Parts, names
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.sweep import Swept
 
 #: Why a row of the map ends.
-BOUNDARY = {
-    RANK: "*rank*, the records span all that the features allow, and a matrix cannot tell more "
-    "apart",
-    SEVERAL: "*grid*, several sets of records on the grid explain the matrix",
-    PRECISION: "*precision*, too few features are left over, or rounding and noise are too large, "
-    "to tell records from chance",
-}
+BOUNDARY = dict(zip((RANK, SEVERAL, PRECISION), names("risk-ends").values(), strict=True))
 
 
 def at_risk(swept: Swept, settings: AttackSettings) -> Parts:
@@ -43,18 +37,18 @@ def shares(swept: Swept, varied: str, varying: Sequence[float]) -> Parts:
 
     The map has all its cells from the beginning, so that nothing moves while they fill.
     """
-    names, columns = list(ROWS), np.sort(varying)
-    bands = [swept.band(name, "recovered") for name in names]
-    values = np.full((len(names), len(columns)), np.nan)
+    kinds, columns = list(ROWS), np.sort(varying)
+    bands = [swept.band(name, "recovered") for name in kinds]
+    values = np.full((len(kinds), len(columns)), np.nan)
     for row, band in zip(values, bands, strict=True):
         row[np.searchsorted(columns, band.x)] = band.middle
     heat = Heat.of(
         "at-risk",
-        *(values, names, [short(value) for value in columns]),
+        *(values, kinds, [short(value) for value in columns]),
         key=(key := f"at_risk_{swept.parameter}"),
         title=f"Share of clients whose records are all certified, by {varied}",
         x_title=varied,
-        height=90 + 44 * len(names),
+        height=90 + 44 * len(kinds),
         description="For every kind of data, the share of clients whose records the "
         f"attack certifies, by {varied}.",
     )
