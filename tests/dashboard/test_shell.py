@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.shell import share
+from dashboard.shell import layout, share
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -129,7 +129,7 @@ def test_files_are_complete(monkeypatch):
     monkeypatch.setattr(
         share.st,
         "download_button",
-        lambda label, data, file_name, **options: offered.update({file_name: data()}),
+        lambda label, data, file_name, *_, **options: offered.update({file_name: data()}),
     )
     table = pd.DataFrame({"round": [0, 1], "ε": [1.5, None]})
     share.download_archive(
@@ -138,7 +138,7 @@ def test_files_are_complete(monkeypatch):
         label="Download tables",
         told="All numbers.",
     )
-    share.download_json('{"seed": 3, "name": "ρ"}', name="settings")
+    layout.download("Settings", '{"seed": 3, "name": "ρ"}'.encode, "settings.json", key="one")
     with zipfile.ZipFile(io.BytesIO(offered["page-tables.zip"])) as archive:
         assert archive.namelist() == ["curve.csv"]
         assert archive.read("curve.csv").decode() == "round,ε\n0,1.5\n1,\n"
