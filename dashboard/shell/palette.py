@@ -9,7 +9,9 @@ each has a colour of its own that nothing else uses, and so have values that onl
 know because they need the clients' private data.
 """
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, cast
 
 from fedpca_core.algorithms.method import Method
@@ -29,28 +31,10 @@ class Style:
     marker: str = "circle"
 
 
-ROLES: dict[str, Style] = {
-    "formal": Style("#1d3f91", "#9db8ff"),
-    "heuristic": Style("#96590a", "#f0b44c"),
-    "simulation": Style("#6b5678", "#bfaed1", "dot"),
-    "guide": Style("#6a6f70", "#9aa5a6", "dash"),
-    "text": Style("#1f2a2e", "#e8ece9"),
-    "accent": Style("#0b5f58", "#2dd4bf"),
-}
-
-# For anything without a name of its own (clients, data sets, seeds), in this order.
-FALLBACKS: tuple[Style, ...] = (
-    Style("#0f766e", "#2dd4bf", "solid", "circle"),
-    Style("#c2410c", "#ff8f5e", "dash", "diamond"),
-    Style("#6d3fc0", "#b89bff", "dot", "square"),
-    Style("#2166ac", "#7cb3f5", "dashdot", "triangle-up"),
-    Style("#b3264a", "#ff86a2", "longdash", "triangle-down"),
-    Style("#4d7c0f", "#a3d65c", "solid", "x"),
-    Style("#a21d8c", "#f08be0", "dash", "cross"),
-    Style("#7a5c00", "#e8c54a", "dot", "star"),
-    Style("#0b6f99", "#5ecbf0", "dashdot", "hexagon"),
-    Style("#5b6470", "#aab4c0", "longdash", "circle"),
-)
+_READ = tomllib.loads((Path(__file__).resolve().parents[1] / "palette.toml").read_text("utf-8"))
+ROLES = {name: Style(**look) for name, look in _READ["roles"].items()}
+#: For anything without a name of its own (clients, data sets, seeds), in this order.
+FALLBACKS = tuple(Style(**look) for look in _READ["series"].values())
 
 
 def fallback(index: int) -> Style:

@@ -153,7 +153,7 @@ def _filled(text: str, filled: Mapping[str, Any]) -> str:
     return text.format(**filled) if filled else text
 
 
-def words(name: str, **filled: Any) -> str:
+def words(name: str, /, **filled: Any) -> str:
     """The sentences that `words.toml` has under a name, with these values in its gaps."""
     return _filled(said_in("words")[name]["text"], filled)
 

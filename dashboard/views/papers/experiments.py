@@ -123,17 +123,14 @@ def _measured(entry: Experiment, found: Shown, size: str) -> list[Panel]:
         and size == "paper"
     }
     return [
-        Panel(
+        Panel.of(
+            "paper-measure",
+            curves,
             key=f"{entry.key}-{entry.measure}",
             title=entry.title,
             x_title=entry.varied,
             y_title=TITLES.get(entry.measure, entry.measure).lower(),
-            curves=tuple(curves),
             baselines=tuple(Baseline(label, value) for label, value in marks.items()),
-            kind="bars",
-            follows=False,
-            log_y=False,
-            height=420,
             description=f"{entry.title}: medians over the seeds at {SIZES[size]}"
             + (f"; {'; '.join(marks)}." if marks else "."),
         )
@@ -145,21 +142,19 @@ def _curves(entry: Experiment, found: Shown, size: str) -> list[Panel]:
     points = found.curves(size)
     panels = []
     for part in map(str, points["part"].unique()):
-        lines = tuple(
+        lines = [
             Curve(name, line["x"], line["result"], colour=colour)
             for name, line, colour in _styled(points[points["part"] == part])
-        )
+        ]
         panels.append(
-            Panel(
+            Panel.of(
+                "paper-curves",
+                lines,
                 key=f"{entry.key}-curves-{part}",
                 title=f"{entry.varied} {part}".strip()
                 or f"{entry.y_title} against {entry.x_title}".capitalize(),
                 x_title=entry.x_title,
                 y_title=entry.y_title,
-                curves=lines,
-                follows=False,
-                integer_x=True,
-                simulation_only=True,
                 description=f"{entry.y_title} against {entry.x_title}, {part or entry.title}.",
             )
         )

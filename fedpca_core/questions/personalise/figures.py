@@ -86,10 +86,7 @@ def verdict(outcome: Collaboration) -> str:
     if outcome.facts.guarantee is not None:
         clients += f" {UNCHANGED}"
     if gain > TIE:
-        best = (
-            "**Personalised collaboration pays here.** It beats both staying alone and one "
-            "shared model."
-        )
+        best = words("personal-pays")
     elif gain > -TIE:
         best = (
             f"**Nothing to gain over {name(other)} here**: personalised PCA follows the better of "
@@ -339,9 +336,5 @@ def what_is_recovered(found: Exposed) -> str:
         else "Independent starts hide the first messages, not the later ones."
     )
     if found.lost:
-        parts.append(
-            "Where the curve jumps, bases have come close to 45° from the common one: there two "
-            "answers fit the same upload and this solver may follow the wrong one. That is no "
-            "protection."
-        )
+        parts.append(words("personal-jumps"))
     return " ".join(parts)

@@ -206,13 +206,7 @@ def protection(promises: Promises, settings: PrivacySettings) -> Parts:
         "**Protected**\n\n"
         f"- Whether {promises.stated[0].guarantee.unit.split(',')[0].split(':')[0]} is in the "
         "data, and what it says.\n"
-        + (
-            "- However the sums are used later, as long as as many clients as stated are honest "
-            "and secure aggregation hides single uploads."
-            if settings.trusted == "clients"
-            else "- However the uploads are averaged, aligned or combined later, and whoever else "
-            "conspires: each client adds the whole noise by itself."
-        )
+        + words("privacy-of-sums" if settings.trusted == "clients" else "privacy-of-uploads")
         if private
         else "**Protected**\n\n- Nothing formally."
     )
@@ -606,10 +600,7 @@ def reconstruction_verdict(result: Swept, settings: PrivacySettings) -> str:
     said = "exact noise" if kind == "exact" else "noise at the source"
     text += f"With {said} it {finding(result, kind).words}."
     if guess < 0.15 and settings.problem != "distinct":
-        text += (
-            " Clients here are so alike that a small error proves nothing: choose **Distinct "
-            "clients** as the data."
-        )
+        text += " " + words("privacy-alike")
     return text
 
 
@@ -623,10 +614,7 @@ def membership(result: Tested, settings: PrivacySettings) -> Parts:
     seen = ", and p = 1: every answer is seen" * METHODS[settings.method].plans_products
     yield Section("Is one record in the data?", words("privacy-membership", seen=seen))
     if not result.tests:
-        yield Note(
-            "Without noise one look at the answers decides membership: ε = ∞. Choose a finite ε "
-            "to see what is left.",
-        )
+        yield Note(words("privacy-decided"))
         return
     yield Chart("privacy_membership", [_roc(result, settings), _areas(result, settings)])
     first = next(iter(result.tests.values()))

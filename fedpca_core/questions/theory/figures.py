@@ -70,10 +70,7 @@ def summary(found: Measured) -> str:
     """What the run did, in words."""
     course = found.course
     if course.diverged:
-        return (
-            "**The run diverged**: these step sizes are too long. The bound and the exact norm "
-            "above 1 say so beforehand."
-        )
+        return words("theory-diverged")
     largest = f"{course.largest:.3f}" if np.isfinite(course.largest) else "–"
     arrival = (
         f"the average is within 1e-8 of the minimiser after **{course.arrived} rounds**"

@@ -9,7 +9,7 @@ from fedpca_core.questions.attack.differencing import NewcomersRead, OneMoreReco
 from fedpca_core.settings import short
 from fedpca_core.study import pictures
 from fedpca_core.study.panels import Curve, Images, Panel, plot
-from fedpca_core.study.parts import Chart, Note, Parts, refusals
+from fedpca_core.study.parts import Chart, Note, Parts, refusals, words
 from fedpca_core.study.pca_settings import AttackSettings
 
 #: Angles below this are rounding.
@@ -42,18 +42,8 @@ def sentence(joined: NewcomersRead) -> str:
     parts: list[str] = []
     for method, read in joined.found.items():
         name, best = METHODS[method].title, read.best
-        if read.sure:
-            parts.append(
-                f"From **{name}** the server has the record that joined after round {best}, at a "
-                f"cosine of {read.cosine:.4f} to the truth, and knows it: one eigenvalue is "
-                f"{read.purity[best]:.1%} of the difference."
-            )
-        else:
-            parts.append(
-                f"From **{name}** the server cannot be sure: one eigenvalue is at best "
-                f"{read.purity[best]:.0%} of the difference (round {best}). In truth what it reads "
-                f"there has a cosine of {read.cosine:.4f} to the record."
-            )
+        told = "newcomer-read" if read.sure else "newcomer-unsure"
+        parts.append(words(told, name=name, best=best, read=read, share=read.purity[best]))
     if joined.guarantee is not None:
         parts.append(
             f"Each run has noise of its own; together they guarantee ε = "
