@@ -48,7 +48,7 @@ def door(to: str | Settings, label: str, icon: str = "") -> None:
         f"../pages/{name}.py",
         label=label,
         icon=f":material/{icon or PLACES[name].icon}:",
-        query_params=packed(to) if isinstance(to, Settings) else None,
+        query_params=None if isinstance(to, str) else packed(to),
     )
 
 

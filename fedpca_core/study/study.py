@@ -59,7 +59,7 @@ class Study(ABC, Generic[S, R]):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         for one in chain(*map(get_args, cls.__dict__.get("__orig_bases__", ()))):
-            if isinstance(one, type) and issubclass(one, Settings):
+            if hasattr(one, "parameters"):  # settings, not a result
                 cls.settings = one
 
     def wanted(self, settings: S) -> bool:
