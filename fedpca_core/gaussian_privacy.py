@@ -120,13 +120,13 @@ def _root(
 
 
 def check_epsilon(epsilon: ArrayLike) -> None:
-    """Refuse a privacy budget that is not positive and finite."""
+    """Refuse a privacy budget that is not positive, or beyond what mu is found for."""
     values = np.atleast_1d(np.asarray(epsilon, dtype=float))
-    bad = values[~(np.isfinite(values) & (values > 0))]
+    bad = values[~((values >= 1e-9) & (values <= 1e15))]
     require(
         bad.size == 0,
-        f"The privacy budget ε must be a positive number, not {bad[0] if bad.size else 0:g}; "
-        "choose for example 1, or switch the noise off (then ε is infinite).",
+        f"The privacy budget ε must be a positive number, not {bad[0] if bad.size else 0:g}, "
+        "from 1e-9 to 1e+15; choose for example 1, or switch the noise off (then ε is infinite).",
     )
 
 

@@ -35,7 +35,10 @@ _SECRETS = ("key", "secret", "ssl-keyfile")
 
 
 class NotRun(SystemExit):
-    """The role is not started; the text says why and what to do."""
+    """The role is not started; the text says why and what to do, and steers no terminal."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__("".join(c if c.isprintable() else ascii(c)[1:-1] for c in sentence))
 
 
 def refuse_unless(condition: bool, sentence: str) -> None:
@@ -48,13 +51,24 @@ def refuse_unless(condition: bool, sentence: str) -> None:
 def read(file: Path, role: str) -> dict[str, Any]:
     """One role's part of the file."""
     try:
-        told: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))[role]
-    except (OSError, ValueError, KeyError) as error:
+        told = tomllib.loads(file.read_text(encoding="utf-8"))[role]
+    except (OSError, ValueError, KeyError, RecursionError) as error:
         raise NotRun(f"Not started: {file} has no readable part [{role}] ({error!r}).") from None
+    refuse_unless(isinstance(told, dict), f"in {file} [{role}] is no part with names and values.")
     for name in _SECRETS:
         if name in told:
-            check_secret(Path(told[name]))
-    return told
+            check_secret(Path(str(told[name])))
+    return dict(told)
+
+
+def command_of(file: Path, role: str, told: Mapping[str, Any]) -> list[str]:
+    """What starts the role, from what the file says of it."""
+    try:
+        return ROLES[role](told)
+    except KeyError as missing:
+        raise NotRun(f"Not started: the part [{role}] of {file} does not say {missing}.") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise NotRun(f"Not started: a value in [{role}] of {file} is wrong ({error}).") from None
 
 
 def check_secret(path: Path) -> None:
@@ -132,16 +146,22 @@ def node(told: Mapping[str, Any]) -> list[str]:
 
 def data(told: Mapping[str, Any]) -> list[str]:
     """What keeps the records: the app asks over a socket, and gets what the limits allow."""
+    limits = dict(told["node"])
     refuse_unless(
-        "epsilon" in told["node"] or "least" in told["node"],
+        "epsilon" in limits or "least" in limits,
         "the part [data.node] sets no limit; give epsilon and delta, or least, the fewest records.",
     )
+    for name in {"epsilon", "delta", "least", "sharers"} & set(limits):
+        refuse_unless(
+            type(limits[name]) in (int, float) and limits[name] > 0,
+            f"{name} in [data.node] is {limits[name]!r}; it must be a number above 0.",
+        )
     return [
         sys.executable,
         "-m",
         "fedpca_flower.kept",
         str(told["socket"]),
-        json.dumps(told["node"]),
+        json.dumps(limits),
     ]
 
 
@@ -193,10 +213,13 @@ def with_own_signatures(fab: Any, folder: Path) -> Any:
     digest = hashlib.sha256(fab.content).hexdigest()
     found = {"valid_license": "signatures come from this node's folder"}
     for path in sorted(folder.glob("*.sig.json")):
-        said = json.loads(path.read_text(encoding="utf-8"))
-        if said["fab"] == digest:
-            kept = {name: said[name] for name in ("signature", "signed_at")}
-            found[said["public_key_id"]] = json.dumps(kept)
+        try:
+            said = json.loads(path.read_text(encoding="utf-8"))
+            if said["fab"] == digest:
+                kept = {name: said[name] for name in ("signature", "signed_at")}
+                found[str(said["public_key_id"])] = json.dumps(kept)
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+            print(f"{path.name} is no signature ({type(error).__name__}); sign the app again.")
     return Fab(digest, fab.content, found)
 
 
@@ -204,6 +227,8 @@ def sign(fab: Path, key: Path, name: str) -> Path:
     """Write ``APP.fab.sig.json``: whoever reviewed the app says so with an Ed25519 key."""
     from flwr.supercore.primitives import asymmetric_ed25519 as ed25519
 
+    for file in (fab, key):
+        refuse_unless(file.is_file(), f"there is no file {file}; see its name and folder.")
     at, digest = int(time.time()), hashlib.sha256(fab.read_bytes()).digest()
     message = ed25519.create_message_to_sign(digest, at)
     signature = ed25519.sign_message(ed25519.load_private_key(key), message)
@@ -238,10 +263,10 @@ def main(arguments: list[str]) -> None:
     )
     role, file = arguments[0], Path(arguments[1])
     told = read(file, role)
-    command = ROLES[role](told)
+    command = command_of(file, role, told)
     os.environ.update(QUIET)
     if role == "node":
-        folder = Path(told["signatures"])
+        folder = Path(str(told.get("signatures", "signatures")))
         refuse_unless(folder.is_dir(), f"there is no folder {folder} for signatures; make it.")
         pinned(folder)
         from flwr.supernode.cli import flower_supernode

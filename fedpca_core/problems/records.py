@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedpca_core.arrays import Array
-from fedpca_core.errors import require_choice, require_positive
+from fedpca_core.errors import require, require_choice, require_positive
 
 #: Rounding in the norm of a clipped record, relative to it.
 NORM_ROUNDING = 1e-9
@@ -41,8 +41,12 @@ def treat(block: Array, treatment: str, norm: float = 1.0) -> Array:
 
 
 def check_clip_norm(clip_norm: float) -> None:
-    """Refuse a clip norm that bounds nothing."""
+    """Refuse a clip norm that bounds nothing, or whose square is no number."""
     require_positive("The clip norm", clip_norm, 1)
+    require(
+        1e-100 <= clip_norm <= 1e100,
+        f"The clip norm must be between 1e-100 and 1e+100, not {clip_norm:g}; 1 is customary.",
+    )
 
 
 def second_moment_sensitivity(

@@ -119,7 +119,10 @@ def test_whatever_a_replaced_app_asks_it_gets_what_the_limits_allow(tmp_path):
         assert refused(seen="another")
         assert "takes part up to" in refused(terms={**BUDGET, "epsilon": 2.0})
         assert refused(terms={**BUDGET, "clip": float("nan")})
-        assert refused(terms={**BUDGET, "epsilon": -1.0})
+        for epsilon in (-1.0, 0.0, 1e-300, 1e16, 1e308, float("inf")):
+            assert refused(terms={**BUDGET, "epsilon": epsilon})
+        for clip in (-2.0, 0.0, 1e-308, 1e308, float("inf")):
+            assert "The clip norm must be" in refused(terms={**BUDGET, "clip": clip})
         for line in (
             b"\n",
             b"[]\n",

@@ -1,5 +1,6 @@
 """What a hospital's roles refuse before they start, and which apps a node lets in."""
 
+import hashlib
 import importlib.util
 import json
 import shutil
@@ -138,6 +139,53 @@ def test_a_runtime_that_others_reach_is_refused(address, tmp_path, monkeypatch):
     monkeypatch.setenv("FLWR_HOME", str(tmp_path))
     with pytest.raises(SystemExit, match=r"must be 127\.0\.0\.1"):
         hospital.app({"runtime": address, "secret": "s", "ssl-ca-certfile": "c"})
+
+
+@pytest.mark.parametrize(
+    ("role", "text", "sentence"),
+    [
+        ("node", "node = []", "no part with names"),
+        ("node", "node = 'x'", "no part with names"),
+        ("node", "[node]", "does not say 'trusted'"),
+        ("node", "[node]\nsecret = 3", "there is no file 3"),
+        ("node", "[node]\nsecret = ['a']", "there is no file"),
+        ("node", "[node]\ntrusted = 3", r"a value in \[node\]"),
+        ("node", '[node]\nsecret = "\\u001b[31m\\u202e"', r"no file \\x1b\[31m\\u202e;"),
+        ("node", "a = " + "[" * 5000, "no readable part"),
+        ("data", "[data]", "does not say 'node'"),
+        ("data", "[data]\nnode = 'epsilon'", r"a value in \[data\]"),
+        ("data", "[data.node]\nepsilon = nan", "epsilon in .* is nan"),
+        ("data", "[data.node]\nepsilon = '1'", "epsilon in .* is '1'"),
+        ("data", "[data.node]\nleast = 0", "least in .* is 0"),
+        ("data", "[data.node]\nepsilon = 1\ndelta = true", "delta in .* is True"),
+        ("data", "[data.node]\nleast = 2020-01-01", "least in .* is datetime"),
+        ("node-app", "[node-app]", "does not say 'runtime'"),
+    ],
+)
+def test_what_a_file_says_wrongly_is_a_sentence(role, text, sentence, tmp_path):
+    file = tmp_path / "hospital.toml"
+    file.write_text(text)
+    with pytest.raises(SystemExit, match=sentence) as refused:
+        hospital.main([role, str(file)])
+    assert str(refused.value).startswith("Not started: ") and str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", "null", "{}", "[" * 100_000, '{"fab": "DIGEST"}'])
+def test_a_file_that_is_no_signature_lets_nothing_in(text, signed, capsys):
+    """And ends no node: the others in the folder count."""
+    app, folder, trusted = signed
+    digest = hashlib.sha256(app.read_bytes()).hexdigest()
+    (folder / "a.sig.json").write_text(text.replace("DIGEST", digest))
+    assert let_in(app.read_bytes(), folder, trusted)
+    assert "a.sig.json is no signature" in capsys.readouterr().out
+    for signature in folder.glob("app*.sig.json"):
+        signature.unlink()
+    assert not let_in(app.read_bytes(), folder, trusted)
+
+
+def test_nothing_is_signed_that_is_not_there(tmp_path):
+    with pytest.raises(SystemExit, match="there is no file"):
+        hospital.main(["sign", str(tmp_path / "a.fab"), str(tmp_path / "key"), "fpk_a"])
 
 
 def test_an_installed_copy_of_an_app_is_gone_at_every_start(tmp_path, monkeypatch):

@@ -224,9 +224,12 @@ def test_delta_is_compared_with_the_smallest_client() -> None:
         ({"kind": "guess"}, "'exact' or 'published'"),
         ({"epsilon": 0.0}, "ε must be a positive number, not 0"),
         ({"epsilon": -2.0}, "ε must be a positive number, not -2"),
+        ({"epsilon": 1e308}, "not 1e\\+308, from 1e-9 to"),
+        ({"epsilon": 1e-300}, "not 1e-300, from 1e-9 to"),
         ({"delta": 1.5}, "δ must lie between 0 and 1"),
         ({"releases": 0}, "at least 1 product"),
         ({"clip_norm": 0.0}, "clip norm must be positive"),
+        ({"clip_norm": 1e200}, "clip norm must be between 1e-100 and"),
         ({"columns": 0}, "at least 1 column"),
     ],
 )
