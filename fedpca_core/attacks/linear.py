@@ -20,7 +20,6 @@ from fedpca_core.arrays import Array
 from fedpca_core.attacks.linear_system import (
     Decomposition,
     LinearSystem,
-    check_prior,
     growing,
     read,
 )
@@ -53,12 +52,7 @@ class LinearReading:
             yield found
 
 
-def linear(
-    transcript: Transcript,
-    client: int = 0,
-    rounds: int | None = None,
-    prior: Array | None = None,
-) -> Array:
+def linear(transcript: Transcript, client: int = 0, rounds: int | None = None) -> Array:
     """Minimum-norm reconstruction of one client's S_i, (features, features), seldom symmetric.
 
     Parameters
@@ -67,34 +61,29 @@ def linear(
         What the server saw.
     rounds : int, optional
         Use the first so many rounds; all of them when left out.
-    prior : (features, features) float64, optional
-        The answer is the matrix nearest to this that explains the messages; zero when left out.
 
     Raises InvalidInput: unknown client, or the messages it needs are missing (secure aggregation,
     not recorded, uploads that are not answers to a frame).
     """
-    reading = smallest(check_prior(prior, transcript.features))
-    return reading.of(read(transcript, client, rounds))[0]
+    return smallest().of(read(transcript, client, rounds))[0]
 
 
-def smallest(prior: Array | None = None) -> LinearReading:
+def smallest() -> LinearReading:
     """How `linear` reads."""
 
     def solve(found: Decomposition) -> Array:
         kept = found.sigma > found.cutoff
         scaled = np.zeros_like(found.sigma)
         scaled[kept] = 1.0 / found.sigma[kept]
-        step: Array = ((found.left @ found.inner + found.outer) * scaled) @ found.left.T
-        return step if prior is None else prior + step
+        return ((found.left @ found.inner + found.outer) * scaled) @ found.left.T
 
-    return LinearReading(prior, solve)
+    return LinearReading(None, solve)
 
 
 def symmetric(
     transcript: Transcript,
     client: int = 0,
     rounds: int | None = None,
-    prior: Array | None = None,
     *,
     trace: float | None = None,
 ) -> Array:
@@ -102,17 +91,16 @@ def symmetric(
 
     Parameters
     ----------
-    transcript, client, rounds, prior
-        As in `linear`; the prior counts with its symmetric part.
+    transcript, client, rounds
+        As in `linear`.
     trace : float, optional
         tr S_i where it is public (for example 1 when every record is scaled to norm 1). What the
         estimate lacks of it is spread evenly over the unprobed directions.
     """
-    reading = completion(symmetric_prior(prior, transcript.features), trace)
-    return reading.of(read(transcript, client, rounds))[0]
+    return completion(trace).of(read(transcript, client, rounds))[0]
 
 
-def completion(prior: Array | None = None, trace: float | None = None) -> LinearReading:
+def completion(trace: float | None = None) -> LinearReading:
     """How `symmetric` reads.
 
     In the basis of the stacked broadcasts' singular vectors the entry (a, b) is seen twice, with
@@ -128,8 +116,7 @@ def completion(prior: Array | None = None, trace: float | None = None) -> Linear
         strength = sigma[:, None] ** 2 + sigma**2
         inner = np.where(strength > cutoff**2, (seen_twice + seen_twice.T) / strength, 0.0)
         outer = np.where(sigma > cutoff, found.outer / sigma, 0.0)
-        step = filtered(found, inner, outer)
-        estimate = step if prior is None else prior + step
+        estimate = filtered(found, inner, outer)
         missing = len(estimate) - found.rank
         if trace is None or missing == 0:
             return estimate
@@ -137,13 +124,7 @@ def completion(prior: Array | None = None, trace: float | None = None) -> Linear
         unprobed = np.eye(len(estimate)) - probed @ probed.T
         return estimate + (trace - np.trace(estimate)) / missing * unprobed
 
-    return LinearReading(prior, solve)
-
-
-def symmetric_prior(prior: Array | None, features: int) -> Array | None:
-    """Symmetric part of a checked prior."""
-    matrix = check_prior(prior, features)
-    return None if matrix is None else 0.5 * (matrix + matrix.T)
+    return LinearReading(None, solve)
 
 
 def filtered(found: Decomposition, inner: Array, outer: Array) -> Array:

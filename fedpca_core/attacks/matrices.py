@@ -444,7 +444,7 @@ MATRIX_ATTACKS = (
         "takes the smallest symmetric matrix that explains all answers",
         _stated_trace,
         _solving,
-        _after_each(lambda deployment: completion(trace=deployment.trace)),
+        _after_each(lambda deployment: completion(deployment.trace)),
     ),
     MatrixAttack(
         "ridge",

@@ -67,10 +67,7 @@ class SecondMoment:
 
 
 def track(
-    transcript: Transcript,
-    algorithm: PersonalizedPCA,
-    client: int = 0,
-    rounds: int | None = None,
+    transcript: Transcript, algorithm: PersonalizedPCA, client: int = 0
 ) -> Iterator[FrameOfRound]:
     """Follow U_i through all uploads, solving one after the other, each from the answer before.
 
@@ -78,7 +75,7 @@ def track(
     natural branch is followed from there.
     """
     known: Array | None = None
-    for number, (centre, sent) in _messages(transcript.until(rounds), algorithm, client).items():
+    for number, (centre, sent) in _messages(transcript, algorithm, client).items():
         if known is None and algorithm.start_from == "common":
             known = centre
             yield FrameOfRound(number - 1, centre, 0.0)
@@ -94,7 +91,6 @@ def second_moment(
     transcript: Transcript,
     algorithm: PersonalizedPCA,
     client: int = 0,
-    rounds: int | None = None,
     tracked: Sequence[FrameOfRound] | None = None,
     noisy: bool = False,
 ) -> SecondMoment:
@@ -117,9 +113,8 @@ def second_moment(
         features <= LARGEST,
         f"Solving for S_i of {features} features takes too long; use at most {LARGEST}.",
     )
-    seen = transcript.until(rounds)
-    known = list(track(seen, algorithm, client)) if tracked is None else tracked
-    equations = _equations(seen, algorithm, client, known)
+    known = list(track(transcript, algorithm, client)) if tracked is None else tracked
+    equations = _equations(transcript, algorithm, client, known)
     require(
         len(equations) > 0,
         "No two consecutive bases of this client could be recovered, so there is no equation in "

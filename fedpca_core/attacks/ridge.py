@@ -11,9 +11,10 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.baselines import scaled_identity
-from fedpca_core.attacks.linear import LinearReading, filtered, symmetric_prior
-from fedpca_core.attacks.linear_system import Decomposition, read
+from fedpca_core.attacks.linear import LinearReading, filtered
+from fedpca_core.attacks.linear_system import Decomposition, check_prior, read
 from fedpca_core.errors import require
+from fedpca_core.linalg.stiefel import symmetric_part
 from fedpca_core.protocol.transcript import Transcript
 
 #: Strengths tried when none is given, in units of the largest squared singular value.
@@ -63,10 +64,10 @@ def shrunk(
         f"The strength of the ridge must be at least 0, not {strength}; "
         "leave it out to have it chosen.",
     )
-    known = symmetric_prior(prior, features)
-    if known is None:
-        known = np.zeros((features, features))
-        known = known if trace is None else scaled_identity(features, trace)
+    guess = check_prior(prior, features)
+    if guess is None and trace is not None:
+        guess = scaled_identity(features, trace)
+    known = np.zeros((features, features)) if guess is None else symmetric_part(guess)
     return LinearReading(known, lambda found: _solve(found, known, trace, strength))
 
 

@@ -76,13 +76,9 @@ class FigureOne(Experiment):
             "ρ_GS squared": [factor**2 for factor in factors],
             "measured, two scalar clients": exact,
         }
-        return [
-            Number("ρ_GS", "gain", factors[0] / factors[least]),
-            Number("ρ_GS", "minimum", factors[least]),
-            Number("ρ_GS", "least_penalty", float(PENALTIES[least])),
-            *(
-                Number(name, "factor", float(value), float(r))
-                for name, values in curves.items()
-                for r, value in zip(PENALTIES, values, strict=True)
-            ),
+        found = {"gain": factors[0] / factors[least], "minimum": factors[least]}
+        return Number.each("ρ_GS", found | {"least_penalty": float(PENALTIES[least])}) + [
+            Number(name, "factor", float(value), float(r))
+            for name, values in curves.items()
+            for r, value in zip(PENALTIES, values, strict=True)
         ]

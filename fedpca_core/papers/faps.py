@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_known
 from fedpca_core.papers.entries import Entry
 from fedpca_core.papers.files import paper
 from fedpca_core.problems import Problem, decay_spectrum, images, samples_per_client
@@ -148,5 +148,5 @@ def preset(name: str) -> FapsPreset:
     Raises InvalidInput: there is none.
     """
     known = {entry.name: entry for entry in PRESETS}
-    require(name in known, f"There is no preset “{name}”; choose one of {', '.join(known)}.")
+    require_known("preset", name, known)
     return known[name]

@@ -275,7 +275,7 @@ def measure_run(
         measured["time_ratio"] = spent["seconds"] / (spent["products"] * float(np.median(bare)))
     else:
         measured.pop("seconds", None)
-    numbers = [Number(cell.series, measure, value) for measure, value in measured.items()]
+    numbers = Number.each(cell.series, measured)
     if cell.seed == 0:
         kept = np.unique(np.linspace(0, len(errors) - 1, CURVE_POINTS).round().astype(int))
         numbers += [Number(cell.series, "relative error", errors[i], float(i)) for i in kept]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fedpca_core.algorithms.fedpower import FedPower
-from fedpca_core.errors import require
+from fedpca_core.errors import require_known
 from fedpca_core.privacy import Calibration
 from fedpca_core.problems.block_model import block_model
 from fedpca_core.problems.problem import Problem
@@ -177,10 +177,9 @@ RAW_PANELS: tuple[FigurePanel, ...] = tuple(
 
 def figure(key: str) -> FigurePanel:
     """The preset with this key ("3a" to "4e")."""
-    found = [entry for entry in FIGURES if entry.key == key]
-    known = ", ".join(entry.key for entry in FIGURES)
-    require(bool(found), f"There is no figure “{key}”; choose one of {known}.")
-    return found[0]
+    known = {entry.key: entry for entry in FIGURES}
+    require_known("figure", key, known)
+    return known[key]
 
 
 def algorithm(entry: FigurePanel, variant: Variant, samples: int) -> FedPower:

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_known
 from fedpca_core.papers.entries import Entry, Ignored, Paper, Reading, Stated
 
 #: Keys of the papers, in the order of the pages.
@@ -119,7 +119,7 @@ def paper(key: str) -> Paper:
 
     Raises InvalidInput: there is none, or its file does not fit.
     """
-    require(key in PAPERS, f"There is no paper “{key}”; choose one of {', '.join(PAPERS)}.")
+    require_known("paper", key, PAPERS)
     file = Path(__file__).parent / f"{key}.toml"
     return read(file.read_text(encoding="utf-8"), file.name)
 

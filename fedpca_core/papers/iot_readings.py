@@ -145,7 +145,7 @@ class TableReadings(Experiment):
         else:
             one = yield from detector("federated", replace(settings, method=cell.series.lower()))
             rates = self._rates(on, cell.series, one.scores)
-        return [Number(cell.series, name, value) for name, value in rates.items()]
+        return Number.each(cell.series, rates)
 
     def _rates(self, on: DetectionTask, series: str, scores: Array) -> dict[str, float]:
         areas = area_pair(on.attack, scores)

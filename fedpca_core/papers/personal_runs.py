@@ -91,10 +91,7 @@ class Collaborating(Experiment):
             best = metrics.oracles(problem)["local" if cell.series == ALONE_WORDS else "global"]
             fresh = float(metrics.fresh_ratios(best, problem).mean())
             training = float(metrics.training_ratios(best, problem).mean())
-            return [
-                Number(cell.series, "fresh", fresh),
-                Number(cell.series, "training", training),
-            ]
+            return Number.each(cell.series, {"fresh": fresh, "training": training})
         if cell.series in BASELINES:
             algorithm = settings.methods()[BASELINES[cell.series]]
         else:
@@ -109,10 +106,8 @@ class Collaborating(Experiment):
         for measure, errors in curves.items():
             left = np.abs(np.asarray(errors) - errors[-1])
             arrived = int(np.argmax(left <= NEAR * left[0]))
-            numbers += [
-                Number(cell.series, measure, errors[-1]),
-                Number(cell.series, f"{measure}_rounds", float(arrived)),
-            ]
+            found = {measure: errors[-1], f"{measure}_rounds": float(arrived)}
+            numbers += Number.each(cell.series, found)
         if cell.seed == 0 and self.figure.axis == "round":
             shown = curves[self.measure]
             kept = np.unique(np.linspace(0, len(shown) - 1, 60).round().astype(int))

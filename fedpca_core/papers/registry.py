@@ -21,7 +21,7 @@ from functools import cache
 
 import pandas as pd
 
-from fedpca_core.errors import require
+from fedpca_core.errors import require, require_known
 from fedpca_core.papers import checks_dfl, checks_faps, checks_fedpower
 from fedpca_core.papers.checks import Checks
 from fedpca_core.papers.dfl_runs import FigureOne, StatementsAgainstCases
@@ -95,8 +95,7 @@ def experiment(key: str) -> Experiment:
 
     Raises InvalidInput: there is none.
     """
-    known = ", ".join(EXPERIMENTS)
-    require(key in EXPERIMENTS, f"There is no experiment “{key}”; choose one of {known}.")
+    require_known("experiment", key, EXPERIMENTS)
     return EXPERIMENTS[key]
 
 

@@ -57,7 +57,7 @@ def test_the_message_has_the_stated_form() -> None:
 def test_one_upload_after_a_common_start_gives_the_frame_away(several) -> None:
     _, algorithm, trace = several
     for client in range(6):
-        *_, found = attack.track(trace.transcript, algorithm, client, rounds=1)
+        *_, found = attack.track(trace.transcript.until(1), algorithm, client)
         assert found.exact
         assert _miss(found.frame, trace.estimates[1, client]) < 1e-12
         # The frame itself, not only its span.
@@ -67,7 +67,7 @@ def test_one_upload_after_a_common_start_gives_the_frame_away(several) -> None:
 def test_at_the_papers_size_too() -> None:
     _, algorithm, trace = _setup(10, features=30, components=10)
     for client in range(6):
-        *_, found = attack.track(trace.transcript, algorithm, client, rounds=1)
+        *_, found = attack.track(trace.transcript.until(1), algorithm, client)
         assert _miss(found.frame, trace.estimates[1, client]) < 1e-12
 
 
@@ -117,7 +117,7 @@ def test_float32_messages_protect_little(several) -> None:
     _, _, exact = several
     _, algorithm, rounded = _setup(8, channel=Channel(dtype="float32"))
     for client in range(6):
-        *_, found = attack.track(rounded.transcript, algorithm, client, rounds=1)
+        *_, found = attack.track(rounded.transcript.until(1), algorithm, client)
         assert _miss(found.frame, exact.estimates[1, client]) < 1e-4
 
 
@@ -125,7 +125,7 @@ def test_independent_starts_hide_the_first_message() -> None:
     _, algorithm, trace = _setup(8, start="independent")
     misses = [
         _miss(
-            list(attack.track(trace.transcript, algorithm, c, rounds=1))[-1].frame,
+            list(attack.track(trace.transcript.until(1), algorithm, c))[-1].frame,
             trace.estimates[1, c],
         )
         for c in range(6)

@@ -23,7 +23,6 @@ import numpy as np
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.baselines import scaled_identity
-from fedpca_core.attacks.linear import symmetric_prior
 from fedpca_core.attacks.linear_system import check_took_part
 from fedpca_core.attacks.replay.least_squares import Fit
 from fedpca_core.attacks.replay.search import ReplayStage, Search
@@ -74,13 +73,13 @@ class Replaying:
     """A replay attack in progress: iterate over its evaluations, ask for its result at any time.
 
     ``algorithm`` has FAPS's public parameters; ``client`` and ``rounds`` are as in `linear`. The
-    first start uses ``prior``, a public guess (features, features), or ``trace/features`` times the
-    identity: then the stated tr S_i is needed. ``seeded`` uses what round 1 leaks and the guides of
-    a first fit; False is the plain fit from the prior, for contrast. ``noise`` is the stated
-    relative standard deviation of noise on uploads (as in `Channel`), which pulls the fit towards
-    the prior. ``starts`` and ``evaluations`` are the most; ``seed`` is of the random starts.
+    first start uses ``trace/features`` times the identity, of the stated tr S_i. ``seeded`` uses
+    what round 1 leaks and the guides of a first fit; False is the plain fit from the prior, for
+    contrast. ``noise`` is the stated relative standard deviation of noise on uploads (as in
+    `Channel`), which pulls the fit towards the prior. ``starts`` and ``evaluations`` are the most;
+    ``seed`` is of the random starts.
 
-    Raises InvalidInput: missing messages, neither prior nor trace, a budget of nothing, another
+    Raises InvalidInput: missing messages, no trace, a budget of nothing, another
     method than FAPS, a fit too large for memory.
     """
 
@@ -90,7 +89,6 @@ class Replaying:
         algorithm: Algorithm,
         client: int = 0,
         rounds: int | None = None,
-        prior: Array | None = None,
         *,
         trace: float | None = None,
         seeded: bool = True,
@@ -115,7 +113,9 @@ class Replaying:
         require_at_least("The number of starts", starts, 1)
         require_at_least("The number of evaluations", evaluations, 1)
         require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
-        self._prior = _prior(prior, trace, chosen.features)
+        if trace is None:
+            raise InvalidInput("A replay starts from a public guess, cI; state the trace of S_i.")
+        self._prior = scaled_identity(chosen.features, trace)
         self._setup = Setup.of(
             chosen, method, client, self._prior, trace, seeded=seeded, noise=noise
         )
@@ -177,15 +177,3 @@ def _uncertainty(setup: Setup, fit: Fit) -> float:
     noise = max(fit.residual, rounding) * float(np.linalg.norm(recorded)) / np.sqrt(len(recorded))
     error = noise * float(np.sqrt((open_ / values).sum()))
     return error / max(float(np.linalg.norm(fit.guess.matrix)), rounding)
-
-
-def _prior(prior: Array | None, trace: float | None, features: int) -> Array:
-    known = symmetric_prior(prior, features)
-    if known is not None:
-        return known
-    if trace is None:
-        raise InvalidInput(
-            "A replay starts from a public guess: state the trace of S_i (the guess is then cI) "
-            "or give a prior."
-        )
-    return scaled_identity(features, trace)
