@@ -52,11 +52,21 @@ def take_away(
     this is called, which is folded itself.
     """
     if folded:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            with st.popover("Share", icon=":material/share:", key=f"share-{settings.kind}"):
-                take_away(settings, results, data, folded=False)
-            for way in ways:
-                door(*way)
+
+        @st.fragment
+        def row() -> None:
+            kind = settings.kind
+            with st.container(horizontal=True, vertical_alignment="center"):
+                share = st.popover(
+                    "Share", icon=":material/share:", key=f"share-{kind}", on_change="rerun"
+                )
+                if share.open:  # drawn for who opens it: a third of what a turned dial draws anew
+                    with share:
+                        take_away(settings, results, data, folded=False)
+                for way in ways:
+                    door(*way)
+
+        row()
         return
     name = settings.kind
     copy_link(settings.query())

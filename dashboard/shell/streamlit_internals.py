@@ -22,6 +22,8 @@ QUEUE = "streamlit.runtime.forward_msg_queue:ForwardMsgQueue"
 CLEAR = f"{QUEUE}.clear"
 THEME = "streamlit.runtime.app_session:_populate_theme_msg"
 THEME_MESSAGE = "streamlit.proto.NewSession_pb2:CustomThemeConfig"
+OPTIONS = "streamlit.runtime.app_session:_populate_config_msg"
+OPTIONS_MESSAGE = "streamlit.proto.NewSession_pb2:Config"
 RUN_HERE = "streamlit.runtime.scriptrunner_utils.script_run_context:get_script_run_ctx"
 NOTHING_ASKED = "streamlit.runtime.scriptrunner_utils.script_requests:ScriptRequestType.CONTINUE"
 SCOPED = "streamlit.runtime.scriptrunner_utils.script_run_context:ThreadState.scoped"
@@ -35,6 +37,8 @@ INSIDES: dict[str, tuple[str, ...]] = {
     CLEAR: ("self", "retain_lifecycle_msgs", "fragment_ids_this_run"),
     THEME: ("msg", "section"),
     THEME_MESSAGE: (),
+    OPTIONS: ("msg",),
+    OPTIONS_MESSAGE: (),
     RUN_HERE: ("suppress_warning",),
     NOTHING_ASKED: (),
     SCOPED: ("overrides",),
@@ -72,33 +76,34 @@ def prepare(upload_mb: int) -> None:
     upload_mb : int
         Largest upload: it is held in memory whole, and need not pass through a file on disk.
     """
-    remember_theme()
+    remember(THEME, THEME_MESSAGE)
+    remember(OPTIONS, OPTIONS_MESSAGE)
     drop_orphans()
     if hasattr(parser := inside(UPLOADS), "spool_max_size"):
         parser.spool_max_size = upload_mb * 2**20
 
 
-def remember_theme() -> None:
-    """Let Streamlit copy each section of the theme into a message instead of reading it anew.
+def remember(place: str, message_of: str) -> None:
+    """Let Streamlit copy a part of a message that it has written before instead of writing it anew.
 
     It reads a hundred options each time a page or a fragment runs, and every look at a job is such
     a run. They stay as they are while the server runs; who changes the theme starts it again.
     """
-    write, message = inside(THEME), inside(THEME_MESSAGE)
+    write, message = inside(place), inside(message_of)
     if write is None or not hasattr(message, "MergeFrom"):
         return
-    known: dict[str, Any] = {}
+    known: dict[tuple[str, ...], Any] = {}
 
     @wraps(write)
-    def written(msg: Any, section: str = "theme") -> None:
+    def written(msg: Any, *section: str) -> None:
         if section not in known:
             fresh = message()
-            write(fresh, section)
+            write(fresh, *section)
             known[section] = fresh
         if known[section].ByteSize():  # an empty section is not in the message at all
             msg.MergeFrom(known[section])
 
-    _replace(THEME, written)
+    _replace(place, written)
 
 
 def drop_orphans() -> None:

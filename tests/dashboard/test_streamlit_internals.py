@@ -51,7 +51,7 @@ def test_what_is_gone_or_looks_otherwise_is_not_used(monkeypatch) -> None:
     for place in (internals.THEME, "streamlit.no_such_module:name"):
         assert internals.inside(place) is None
     assert internals.inside("streamlit.runtime:NoSuchName.at_all") is None
-    internals.remember_theme()
+    internals.remember(internals.THEME, internals.THEME_MESSAGE)
     assert app_session._populate_theme_msg.__name__ == "<lambda>", "left as it is"
 
 
@@ -134,7 +134,7 @@ def whole() -> CustomThemeConfig:
 
 def test_the_remembered_theme_is_the_one_that_is_read(as_streamlit_has_it) -> None:
     read = whole()
-    internals.remember_theme()
+    internals.remember(internals.THEME, internals.THEME_MESSAGE)
     assert whole() == read and whole() == read
     assert read.primary_color or read.light.primary_color
     assert not read.HasField("sidebar")
