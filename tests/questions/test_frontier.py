@@ -13,7 +13,7 @@ from fedpca_core.questions.attack.reconstruction import ClientReconstruction
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.trial import meant as check_meant
 from fedpca_core.questions.converge.study import Convergence
-from fedpca_core.questions.which import recommendation, runs
+from fedpca_core.questions.which import figures, recommendation, runs
 from fedpca_core.questions.which.frontier import Frontier, ending, pareto, shown
 from fedpca_core.questions.which.recommendation import (
     CONFIGURATION,
@@ -231,6 +231,15 @@ def test_the_protocol_is_a_candidate_that_has_to_earn_its_place():
     curious = replace(settings, server="curious", budget_bytes=np.inf, most_lost=np.inf)
     without = replace(advice, runs=advice.runs[~advice.runs["sums"].astype(bool)])
     assert "no candidate" in sentences(rejudged(without, curious), curious)[-1]
+
+
+def test_what_encryption_would_cost_is_counted_in_ciphertexts():
+    """100 features and 5 components: 500 numbers a round fill no ciphertext, a triangle two."""
+    row = {"method": "block_krylov", "sums": True, "rounds": 6.0, "bytes_client": 6 * 2 * 500 * 8.0}
+    assert figures.encrypted(pd.Series(row)) == "4.51 MB, 0.089 s"
+    matrix = {"method": "centralized", "rounds": 1.0, "bytes_client": 5050 * 8.0}
+    assert figures.encrypted(pd.Series(row | matrix)) == "1.5 MB, 0.03 s"
+    assert figures.encrypted(pd.Series(row | {"sums": False})) == "–"
 
 
 def test_an_epsilon_never_stands_alone():

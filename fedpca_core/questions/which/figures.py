@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions.which import remedies, sizes
 from fedpca_core.questions.which.frontier import Front
 from fedpca_core.questions.which.look import CLIENTS, RECORDS, TableLook
@@ -47,6 +48,9 @@ FLOORS: Mapping[str, float] = {
     "leak": 1e-9,
     "records": 0.5,
 }
+#: Numbers in a ciphertext of CKKS, its bytes, seconds to encrypt and to decrypt it, as published
+#: by Di Chai (“he-benchmark”, README): SEAL, degree 8,192, a Xeon E5-2630 at 2.6 GHz.
+PACKED, CIPHERTEXT, ENCRYPTION = 4096, 376e3, 0.01251 + 0.00235
 #: What the chart calls the line that nothing beats.
 FRONT = "Pareto front"
 PROTECTION = {
@@ -181,6 +185,9 @@ def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = Non
     yield Chart("advice_view", [speed(found, settings)])
     table = judged(found, settings)
     yield Table(table, "Every candidate", ("Loses", "Worst client", "Bytes", "On the line"))
+    if found.table["sums"].any():
+        unit = {"packed": PACKED, "bytes": size(CIPHERTEXT), "seconds": ENCRYPTION}
+        yield Caption(words("which-encrypted", **unit))
     rules = {
         "Rule": [rule.title for rule in RULES],
         "Asks that": [rule.demand(settings) or "nothing here" for rule in RULES],
@@ -237,12 +244,23 @@ def judged(found: Advice, settings: FrontierSettings) -> pd.DataFrame:
                 "Worst client": share(row["worst_client"]),
                 "Bytes": size(row["bytes_client"]),
                 "On the line": f"{short(seconds(row, settings), 2)} s",
+                "Sums encrypted (published)": encrypted(row),
                 "Trusts": trusted(row),
                 "Left out because it": row["reason"] or "–",
             }
             for _, row in found.table.iterrows()
         ]
     )
+
+
+def encrypted(row: pd.Series) -> str:
+    """What a client's sums would take under homomorphic encryption in place of masks."""
+    if not row["sums"]:
+        return "–"
+    ways = 1 if METHODS[row["method"]].algorithm.uploads is Uploads.MATRIX else 2  # that travel
+    numbers = row["bytes_client"] / (8 * ways * row["rounds"])
+    many = row["rounds"] * math.ceil(numbers / PACKED)
+    return f"{size(2 * many * CIPHERTEXT)}, {short(many * ENCRYPTION, 2)} s"
 
 
 def trusted(row: pd.Series) -> str:
