@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
@@ -303,6 +304,7 @@ def because(*rules: tuple[object, str, str | Iterable[str]]) -> dict[str, str]:
 
 #: How links, files and sliders write an infinite value.
 INFINITY = "∞"
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def short(number: float, digits: int = 6) -> str:
@@ -316,6 +318,16 @@ def short(number: float, digits: int = 6) -> str:
 def rough(number: float) -> str:
     """A number in three digits, without an exponent where a reader counts: 7,570, 0.031, ∞."""
     return f"{float(f'{number:.3g}'):,.0f}" if 1000 <= abs(number) < 1e6 else short(number, 3)
+
+
+def powers(text: str) -> str:
+    """A text with powers of ten as a hand writes them: 3.4×10⁻⁵ for 3.4e-5, 10⁻⁶ for 1e-6."""
+
+    def one(found: re.Match[str]) -> str:
+        mantissa, power = found[1], "10" + found[2].translate(RAISED)
+        return power if mantissa == "1" else f"{mantissa}×{power}"
+
+    return re.sub(r"(?<![\w.])(\d(?:\.\d+)?)e(-?\d+)(?!\w)", one, text)
 
 
 def declared(described: Parameter, default: Value | None = None, **narrower: Any) -> Any:

@@ -7,10 +7,11 @@ draws by itself, of its first figure and its tables.
 
 import base64
 import io
+import math
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -25,14 +26,14 @@ from dashboard.shell.document import PRODUCT
 from dashboard.shell.navigation import ENTRIES
 from fedpca_core.papers.sources import software_bibtex
 from fedpca_core.questions.told import TOLD
-from fedpca_core.settings import Settings, rough
+from fedpca_core.settings import Settings, powers, rough
 from fedpca_core.study import parts
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.panels import Heat, Panel
 from fedpca_core.study.study import Study
 
 #: Rows of a table, and characters of a cell, that fit on the sheet.
-_ROWS, _CELL = 9, 60
+_ROWS, _CELL = 12, 60
 #: Inches of the sheet, and characters of a line on it.
 _SHEET, _LINE = (8.27, 11.69), 112
 _STYLE = Path(__file__).resolve().parents[1] / "handout.css"
@@ -92,7 +93,15 @@ def sheet(
     picture = None if panel is None else drawn_png(panel)
     if picture is None and printers:
         picture = figures.picture(next(iter(printers.values())), "", 0)
-    return Sheet(**{**vars(made), "picture": picture})
+    return replace(
+        made,
+        picture=picture,
+        answer=[powers(text) for text in made.answer],
+        tables={
+            label: table.rename(columns=powers).map(powers) for label, table in made.tables.items()
+        },
+        small=[powers(text) for text in made.small],
+    )
 
 
 def _put(made: Sheet, part: parts.Part) -> Panel | Heat | None:
@@ -104,7 +113,7 @@ def _put(made: Sheet, part: parts.Part) -> Panel | Heat | None:
             made.answer.append(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("`", ""))
         case parts.Cards(cards):
             said = (
-                f"{one.label} **{one.value}**" + f" ({one.note})" * bool(one.note) for one in cards
+                f"{one.label}: **{one.value}**" + f" ({one.note})" * bool(one.note) for one in cards
             )
             made.answer.append("; ".join(said) + ".")
         case parts.Caption(text):
@@ -116,7 +125,8 @@ def _put(made: Sheet, part: parts.Part) -> Panel | Heat | None:
         case parts.GuaranteeOf(facts) if facts.guarantee is not None:
             made.small.append(facts.guarantee.sentence())
         case parts.Table(rows, label):
-            made.tables[label] = _texts(rows)
+            cut = f" (the first {_ROWS} of {len(rows)})" * (len(rows) > _ROWS)
+            made.tables[label + cut] = _texts(rows)
         case parts.Rows(rows, None):
             made.tables["Rows"] = _texts(rows)
         case parts.Fold(_, folded):
@@ -175,58 +185,72 @@ def pdf(made: Sheet) -> bytes:
     figure = Figure(figsize=_SHEET, facecolor="white")
     top = 0.96
 
-    def write(text: str, points: float, weight: str = "normal", family: str = "sans-serif") -> None:
-        nonlocal top
-        step = points * 1.3 / 72 / _SHEET[1]
+    def broken(text: str, points: float) -> list[str]:
         width = int(_LINE * 9 / points)
-        for line in [
-            part for one in text.split("\n") for part in textwrap.wrap(one, width) or [""]
-        ]:
-            if top < foot + step:
-                return
-            figure.text(
-                0.07, top, line, fontsize=points, weight=weight, family=family, va="top",
-                parse_math=False,
-            )  # fmt: skip
+        return [
+            part for one in _plain(text).split("\n") for part in textwrap.wrap(one, width) or [""]
+        ]
+
+    def high(points: float) -> float:
+        return points * 1.3 / 72 / _SHEET[1]
+
+    def write(text: str, points: float, weight: str = "normal") -> None:
+        nonlocal top
+        step, lines = high(points), broken(text, points)
+        room = max(0, math.floor((top - foot) / step))
+        for number, line in enumerate(lines[:room], 1):
+            if number == room < len(lines):
+                line = f"{line} …"  # the rest is behind the link
+            figure.text(0.07, top, line, fontsize=points, weight=weight, va="top", parse_math=False)
             top -= step
 
     cited = f"{made.settings} {made.link} Cite as @{_cited(made)}"
     ending = textwrap.wrap(cited, int(_LINE * 9 / 6.5))[:9]
     foot = 0.05 + 0.011 * len(ending)
+    # What an ε means is said whole; the picture and the tables leave it room.
+    remarks = high(6.5) * sum(len(broken(text, 6.5)) for text in made.small)
+    first = high(7) * (len(next(iter(made.tables.values()), ())) + 3)
+    end = foot + min(remarks, 0.3) + 0.01
     write(made.question, 18, "bold")
     top -= 0.01
     for text in made.answer:
-        write(text.replace("**", ""), 9)
+        write(text, 9)
         top -= 0.006
     if made.picture:
         picture = images.imread(io.BytesIO(made.picture))
         height = 0.86 * _SHEET[0] / _SHEET[1] * picture.shape[0] / picture.shape[1]
-        height = min(height, top - foot - 0.02)
+        height = min(height, max(top - end - first, 0.22), top - foot - 0.02)
         if height > 0.08:
             axes = figure.add_axes((0.07, top - height, 0.86, height))
             axes.imshow(picture, interpolation="antialiased")
             axes.axis("off")
             top -= height + 0.01
     for label, table in made.tables.items():
-        if top > foot + 0.05:
+        if top > end + 0.05:
             write(label, 8.5, "bold")
             short = table.map(lambda text: textwrap.shorten(str(text), _CELL, placeholder="…"))
             rows = [[str(name) for name in short], *short.to_numpy().tolist()]
-            wide = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
-            points = min(7.0, 7.0 * 1.3 * _LINE / sum(wide))
+            # Bold letters are wider.
+            wide = [
+                max([1.15 * len(head), *map(len, cells)]) + 2
+                for head, *cells in zip(*rows, strict=True)
+            ]
+            points = min(7.0, 7.0 * 1.18 * _LINE / sum(wide))
             for number, row in enumerate(rows):
-                if top < foot + 0.02:
-                    break
+                if top < end + 0.02 and number + 1 < len(rows):
+                    row = ["…"]
                 for before, cell in zip(np.cumsum([0, *wide]), row, strict=False):
                     figure.text(
                         0.07 + before * points * 0.55 / 72 / _SHEET[0], top, cell, va="top",
                         fontsize=points, parse_math=False,
                         weight="normal" if number else "bold",
                     )  # fmt: skip
-                top -= points * 1.35 / 72 / _SHEET[1]
+                top -= high(points) * 1.04
+                if row == ["…"]:
+                    break
             top -= 0.006
     for text in made.small:
-        write(text.replace("**", "").replace("`", ""), 6.5)
+        write(text, 6.5)
     for number, line in enumerate(ending):
         at = foot - 0.011 * (number + 1)
         figure.text(0.07, at, line, fontsize=6.5, color="#444444", va="bottom", parse_math=False)
@@ -234,6 +258,13 @@ def pdf(made: Sheet) -> bytes:
     with rc_context({"pdf.fonttype": 42}):
         figure.savefig(out, format="pdf", metadata={"CreationDate": None, "Title": made.question})
     return out.getvalue()
+
+
+def _plain(text: str) -> str:
+    """Markdown as plain text; bold words of a list are what the rest of an entry is about."""
+    if " · " in text:
+        text = re.sub(r"\*\*(.+?)\*\* ", r"\1: ", text)
+    return re.sub(r"(?m)^- ", "• ", text.replace("**", "").replace("`", ""))
 
 
 def _cited(made: Sheet) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from dashboard.shell import handout
@@ -13,8 +14,9 @@ from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.questions.which.frontier import Frontier
 from fedpca_core.questions.which.recommendation import Recommendation
 from fedpca_core.questions.which.settings import FrontierSettings
-from fedpca_core.settings import Settings
+from fedpca_core.settings import Settings, powers
 from fedpca_core.steps import outcome
+from fedpca_core.study import parts
 from fedpca_core.study.pca_settings import ConvergeSettings
 
 ASKED = FrontierSettings(
@@ -31,7 +33,7 @@ def made():
 
 
 def test_it_has_question_answer_figure_findings_guarantee_settings_link_and_citation(made):
-    assert made.question == "Which one?" and "first in" in " ".join(made.answer)
+    assert made.question == "Which one?" and "loses least" in " ".join(made.answer)
     assert made.picture is not None and made.picture.startswith(b"\x89PNG")
     assert "What leaks" in made.tables and "Every candidate" in made.tables
     assert any("any clients in any round" in text for text in made.small)
@@ -89,3 +91,29 @@ def test_any_page_says_its_settings():
     made = handout.sheet(small, {Convergence(): found}, {})
     assert made.question == "How fast?" and made.answer and made.picture
     assert isinstance(TheorySettings(), Settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("ε = 2.52e7; 3.4e-5, and 1e-6.", "ε = 2.52×10⁷; 3.4×10⁻⁵, and 10⁻⁶."),
+        ("within 4e-10 of the grid", "within 4×10⁻¹⁰ of the grid"),
+        ("digest 3e45abc…, x2e5, 1.2.3e4", "digest 3e45abc…, x2e5, 1.2.3e4"),
+    ],
+)
+def test_powers_of_ten_are_written_as_by_hand(text, written):
+    assert powers(text) == written
+
+
+def test_what_is_cut_says_so():
+    made = handout.Sheet("?")
+    handout._put(made, parts.Table(pd.DataFrame({"n": range(20)}), "Numbers"))
+    ((label, table),) = made.tables.items()
+    assert label == "Numbers (the first 12 of 20)" and len(table) == 12
+    handout._put(made, parts.Table(pd.DataFrame({"n": range(3)}), "Few"))
+    assert "Few" in made.tables
+
+
+def test_a_list_of_a_guarantee_keeps_its_words_apart_without_bold():
+    assert handout._plain("**δ** 10⁻⁶ · **unit** one `record`") == "δ: 10⁻⁶ · unit: one record"
+    assert handout._plain("so:\n- **one** is") == "so:\n• one is"

@@ -19,6 +19,7 @@ from fedpca_core.questions.which.recommendation import (
     often,
     seconds,
     sentences,
+    titled,
 )
 from fedpca_core.questions.which.remedies import Remedy
 from fedpca_core.questions.which.rules import ORDER, RULES, share, size
@@ -193,25 +194,30 @@ def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = Non
         "Asks that": [rule.demand(settings) or "nothing here" for rule in RULES],
         "Leaves out": [_left_out(found, rule.key) for rule in RULES],
     }
-    known: list[Part] = [Table(pd.DataFrame(rules), "The rules"), Caption(ORDER)]
     leaks = found.table.drop_duplicates(["method", "way"])
     told = {
         "Configuration": [named(row) for _, row in leaks.iterrows()],
         "Of a client's covariance the server": leaks["finding"].to_list(),
     }
-    known.append(Table(pd.DataFrame(told), "What leaks", (), tuple(told)[1:]))
+    known: list[Part] = [
+        Table(pd.DataFrame(told), "What leaks", (), tuple(told)[1:]),
+        Table(pd.DataFrame(rules), "The rules"),
+        Caption(ORDER),
+    ]
     whys = [Caption(f"{name}: {why}") for name, why in found.refusals.items()]
-    yield Fold("The rules, what leaks, and what could not run", [*known, *whys])
     if not math.isinf(settings.needed_epsilon):
         yield Caption(meant(settings))
+    yield Fold("What leaks, the rules, and what could not run", [*known, *whys])
 
 
 def speed(found: Advice, settings: FrontierSettings) -> Panel:
     """How fast: what every candidate has lost after every round, and what it may lose."""
-    ways = found.runs.set_index("run")["way"]
+    runs = found.runs.set_index("run")
+    ways, noise = runs["way"], runs["noise"]
     several = ways.nunique() > 1
     paths = found.paths[(found.paths["round"] > 0) & found.paths["run"].isin(ways.index)]
-    titles = paths["method"].map({key: METHODS[key].title for key in set(paths["method"])})
+    kinds = zip(paths["method"], paths["run"].map(noise), strict=True)
+    titles = pd.Series([titled(*kind) for kind in kinds], paths.index, dtype=object)
     names = titles + ", " + paths["run"].map(ways) if several else titles
     named_paths = paths.assign(name=names)
     limit = settings.most_lost

@@ -56,6 +56,8 @@ WAYS: Mapping[tuple[bool, bool], str] = {
 SEEDS = ((20_000, (12, 24, 48, 96, 192, 384)), (500_000, (12,)), (math.inf, (5,)))
 #: What docs/protocol.md takes, with shared noise under secure sums.
 PROTOCOL = "block_krylov"
+#: How many of the first group a sentence names; a table has all.
+NAMED = 4
 #: What identifies a configuration.
 CONFIGURATION = ["method", "way", "sums", "noise"]
 
@@ -339,11 +341,16 @@ def seconds(row: pd.Series, settings: FrontierSettings) -> float:
     return float(row["bytes_client"] / rate + 2 * delay * row["rounds"])
 
 
+def titled(method: str, noise: bool) -> str:
+    """What a candidate is called here: who sends matrices computes nothing."""
+    if METHODS[method].algorithm.uploads is Uploads.MATRIX:
+        return "Noisy covariance" if noise else "The covariances themselves"
+    return METHODS[method].title
+
+
 def named(row: pd.Series) -> str:
     """A configuration in words: method, way, rounds."""
-    title, algorithm = METHODS[row["method"]].title, METHODS[row["method"]].algorithm
-    if algorithm.uploads is Uploads.MATRIX:
-        title = "Noisy covariance" if row["noise"] else "The covariances themselves"
+    title = titled(row["method"], row["noise"])
     rounds = "one round" if row["rounds"] == 1 else f"{row['rounds']:.0f} rounds"
     protocol = row["method"] == PROTOCOL and row["sums"] and row["noise"]
     return f"{'The protocol: ' * bool(protocol)}{title} {row['way']}, {rounds}"
@@ -394,10 +401,12 @@ def _why(advice: Advice) -> str:
     said = f"The rules leave {left} of {len(advice.table)} configurations. "
     if group.empty:
         return said + "Of none do the seeds tell that it passes and is as good as who loses least."
-    names = [f"{named(row)} (in {often(row, 'alike')} seeds)" for _, row in group.iterrows()]
-    if len(names) == 1:
+    some = group.head(NAMED).iterrows()
+    names = [f"{named(row)} (in {often(row, 'alike')} seeds)" for _, row in some]
+    if len(group) == 1:
         return said + f"One is as good as who loses least: {names[0]}."
-    many = f"These {len(names)} are as good as who loses least"
+    names += [f"and {len(group) - NAMED} more"] if len(group) > NAMED else []
+    many = f"{len(group)} are as good as who loses least"
     return said + f"{many}, and rounds, then bytes, decide: {'; '.join(names)}."
 
 
