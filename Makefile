@@ -17,7 +17,7 @@ install  = $(BIN)/python -m uv pip install --quiet --python $(1)/bin/python $(2)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help peers app other test test-core test-browser flower lint format bench shots wander soak hostile posters thumbnails docs package browser clean distclean
+.PHONY: help peers app other test test-core test-browser flower deployment lint format bench shots wander soak hostile posters thumbnails docs package browser clean distclean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ peers: $(VENV)/.app requirements-peers.txt ## Compare with what people would pic
 # Three at once on two cores: these tests mostly wait for processes of their own.
 flower: $(VENV)-flower/.done ## Run the tests of the Flower app, in an environment of its own (.venv-flower)
 	OPENBLAS_NUM_THREADS=1 $(VENV)-flower/bin/python -m pytest tests/engines -n 3 --dist loadfile $(ARGS)
+
+deployment: $(VENV)-flower/.done ## Three hospitals as processes, with TLS, keys and a signed app: kills, a liar, a stop (minutes to an hour)
+	FEDPCA_DEPLOYMENT=1 OPENBLAS_NUM_THREADS=1 $(VENV)-flower/bin/python -m pytest -v tests/engines/test_deployment.py $(ARGS)
 
 # Rows of the table in SECURITY.md, with things that no earlier run has tried.
 SEED ?= $(shell date +%s)

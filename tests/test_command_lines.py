@@ -138,6 +138,16 @@ def test_settings_come_through_a_pipe(capsys, monkeypatch):
     os.close(ours)
 
 
+@pytest.mark.parametrize("out", ["a" * 300, "b/" * 2000, "file", "loop/x", "/dev/null/x"])
+def test_a_folder_that_cannot_be_is_said(out, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(command, "studies_of", lambda settings: [])
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text(KINDS["check"]().to_json())
+    Path("loop").symlink_to("loop")
+    assert status(["run", "file", "--out", out]) == command.REFUSED
+    assert "cannot be written" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("version", [0, -1, True, 2.0, "2", 10**400, None, []])
 def test_a_version_is_a_whole_number_that_was_there(version, tmp_path, capsys):
     file = tmp_path / "mine.json"

@@ -31,7 +31,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
         else:
             unfinished.write_bytes(content)
         unfinished.replace(path)
-    except (OSError, ValueError) as error:  # a path may hold a NUL
+    except (OSError, ValueError, RecursionError) as error:  # a path may hold a NUL, or be deep
         with suppress(OSError, ValueError):
             unfinished.unlink(missing_ok=True)
         why = getattr(error, "strerror", error)
