@@ -138,6 +138,10 @@ class Trial:
         whole = [one for one in own if one[1][-1].whole is not None]
         return next(iter(whole or own), ("", ()))
 
+    def waits(self, target: Target) -> dict[str, float]:
+        """Attacks that could tell of a target and were not run, and their seconds."""
+        return {key: price for key, price in self.waiting.items() if _serves(key, target)}
+
     @property
     def certified(self) -> Taken | None:
         """The client's records, or those that joined, where they are certified."""
@@ -510,8 +514,7 @@ def _unopened(target: Target, trial: Trial, figure: Figure | None, tried: int) -
     theorem = counted(trial.deployment, trial.client).get(target)
     if theorem is not None and not theorem.open:
         return Finding(target, Status.PROVED_CLOSED, basis=theorem.basis)
-    waiting = {key: price for key, price in trial.waiting.items() if _serves(key, target)}
-    if waiting:
+    if waiting := trial.waits(target):
         names = ", ".join(ATTACKS[key].title for key in waiting)
         return Finding(target, Status.NOT_TRIED, basis=names, seconds=sum(waiting.values()))
     if not tried:

@@ -1,5 +1,6 @@
 """The sections of the Attack page: their dials, their jobs, and what is said where none runs."""
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -28,8 +29,9 @@ from fedpca_core.questions.attack.records.study import ClientRecords, RecordsTak
 from fedpca_core.questions.attack.replay import ReplayAttack
 from fedpca_core.settings import short
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.parts import About, words
+from fedpca_core.study.parts import About, Parts, words
 from fedpca_core.study.pca_settings import FINER, AttackSettings
+from fedpca_core.study.study import Study
 
 RECORDS, REPLAY, DEFENCES, NEWCOMER = ClientRecords(), ReplayAttack(), Defences(), OneMoreRecord()
 RISK, NOISE = AtRisk(), NoiseAtRisk()
@@ -87,61 +89,46 @@ def _stood_in(chosen: AttackSettings) -> None:
         door(chosen, "The whole page on digits")
 
 
-def replayed(controls: Controls[AttackSettings], data: OwnData | None) -> Results:
-    """The adversary who reruns the update, and the study of every defence."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        controls.draw("replay", "seeded", "defences")
-        controls.parameter("budget")
-    settings, results = controls.settings(), Results()
-    if REPLAY.wanted(settings):
-        draw = drawing(replay.replayed, settings)
-        results[REPLAY] = jobs.study(REPLAY, settings, draw, data=data).result
-    elif settings.replay:
-        layout.sentence(REPLAY.obstacle(settings), kind="note")
-    if DEFENCES.wanted(settings):
-        draw = drawing(replay.defended, settings)
-        results[DEFENCES] = jobs.study(DEFENCES, settings, draw, data=data).result
-    return results
-
-
-def joined(controls: Controls[AttackSettings], data: OwnData | None) -> Results:
-    """Two runs, and the record between them."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        controls.draw("differencing", "record")
-    settings = controls.settings()
-    if not NEWCOMER.wanted(settings):
-        return {}
-    draw = drawing(newcomer.joined_record, settings)
-    return {NEWCOMER: jobs.study(NEWCOMER, settings, draw, data=data).result}
-
-
-def at_risk(controls: Controls[AttackSettings], data: OwnData | None) -> Results:
-    """The maps of how many records a client may hold, and how much noise it takes."""
-    controls.parameter("at_risk")
-    settings = controls.settings()
-    if not RISK.wanted(settings):
-        return {}
-    results: Results = {
-        RISK: jobs.study(RISK, settings, drawing(risk.at_risk, settings)).result,
-        NOISE: jobs.study(NOISE, settings, drawing(risk.noise_at_risk, settings)).result,
-    }
-    told = {"attacked": ATTACKED, "clients": CLIENTS, "records": NOISY_RECORDS}
-    st.caption(words("attack-maps", **told))
-    return results
-
-
 def further(controls: Controls[AttackSettings], data: OwnData | None) -> Results:
-    """What else a server may do, each part with its switches."""
+    """What else a server may do, each part folded until one of its switches is on."""
     results = Results()
-    for title, lead, draw, *switches in (
-        ("The adversary who replays", "attack-replay", replayed, "replay", "defences"),
-        ("One more record", "attack-newcomer", joined, "differencing"),
-        ("What is at risk?", "attack-risk", at_risk, "at_risk"),
-        ("Methods that send models", "attack-models", elsewhere.show, "elsewhere"),
-    ):
-        with st.expander(title, expanded=controls.on(*switches)):
-            st.markdown(words(lead))
-            results |= draw(controls, data)
+
+    def part(title: str, lead: str, *switches: str) -> DeltaGenerator:
+        place = st.expander(title, expanded=controls.on(*switches))
+        place.markdown(words(lead))
+        return place
+
+    def dials(*names: str, budget: bool = False) -> None:
+        with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+            controls.draw(*names)
+            if budget:
+                controls.parameter("budget")
+
+    def study(one: Study[Any, Any], figures: Callable[..., Parts], data: OwnData | None) -> None:
+        settings = controls.settings()
+        if one.wanted(settings):
+            draw = drawing(figures, settings)
+            results[one] = jobs.study(one, settings, draw, data=data).result
+
+    with part("The adversary who replays", "attack-replay", "replay", "defences"):
+        dials("replay", "seeded", "defences", budget=True)
+        study(REPLAY, replay.replayed, data)
+        settings = controls.settings()
+        if settings.replay and not REPLAY.wanted(settings):
+            layout.sentence(REPLAY.obstacle(settings), kind="note")
+        study(DEFENCES, replay.defended, data)
+    with part("One more record", "attack-newcomer", "differencing"):
+        dials("differencing", "record")
+        study(NEWCOMER, newcomer.joined_record, data)
+    with part("What is at risk?", "attack-risk", "at_risk"):
+        controls.parameter("at_risk")
+        study(RISK, risk.at_risk, None)
+        study(NOISE, risk.noise_at_risk, None)
+        if RISK in results:
+            told = {"attacked": ATTACKED, "clients": CLIENTS, "records": NOISY_RECORDS}
+            st.caption(words("attack-maps", **told))
+    with part("Methods that send models", "attack-models", "elsewhere"):
+        results |= elsewhere.show(controls, data)
     return results
 
 

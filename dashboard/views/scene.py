@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 
 from dashboard.player import (
     Baseline,
@@ -35,7 +35,7 @@ from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.story import CHAPTERS, FAIR, NEVER
 from fedpca_core.questions.home.words import angle, degrees, things, who
 from fedpca_core.settings import short
-from fedpca_core.study.pictures import mosaic
+from fedpca_core.study.pictures import frames, mosaic, sheet
 from fedpca_core.study.said import caption
 
 #: Below this a curve shows rounding only.
@@ -274,8 +274,8 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
         stands_for=method.stands_for,
         help=f"{method.stands_for}. {meaning}" if method.stands_for else meaning,
         protection=protection,
-        message=_frames(scene.message, len(scene.message[0])),
-        components=_frames(scene.answer.components, 2),
+        message=frames(scene.message, len(scene.message[0])),
+        components=frames(scene.answer.components, 2),
         places=to_uint8(scene.answer.places, -1.0, 1.0),
         off=[
             f"{degrees(sine):.0f}° from true PCA" + " so far" * (k < scene.rounds)
@@ -428,33 +428,34 @@ def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
 def _truth(scene: Scene, settings: SceneSettings) -> Images:
     shown, objects = len(scene.truth), things(settings)
     many = f"{scene.records:,} {objects}"
-    return Images(
+    return sheet(
         f"{'Newcomers' if settings.joined else 'Records'} of {who(settings, scene.facts)}",
-        to_uint8(mosaic(scene.truth, None if scene.other is None else WIDE)[None], 0.0, 1.0),
-        palette="grey",
+        scene.truth[None],
+        [f"{many if shown == scene.records else f'{shown} of {many}'}, never sent"],
+        "The client's private records, side by side.",
+        **_wide(scene),
         simulation_only=True,
-        size=360 if scene.other is None else 640,
-        show_scale=False,
-        captions=[f"{many if shown == scene.records else f'{shown} of {many}'}, never sent"],
-        description="The client's private records, side by side.",
     )
+
+
+def _wide(scene: Scene) -> dict[str, Any]:
+    """How sheets are laid out: wide where two methods stand below each other."""
+    return {"size": 360} if scene.other is None else {"columns": WIDE, "size": 640}
 
 
 def _held(scene: Scene, settings: SceneSettings) -> list[Images]:
     return [
-        Images(
+        sheet(
             "What the server holds"
             if scene.other is None
             else f"Server rebuilds ({METHODS[own.method].title})",
-            _frames(one.pictures, None if scene.other is None else WIDE),
-            palette="grey",
-            size=360 if scene.other is None else 640,
-            show_scale=False,
-            captions=[
+            one.pictures,
+            [
                 caption(*one.findings[k]) if scene.other is None else in_a_line(one, own, k)
                 for k in range(one.rounds + 1)
             ],
-            description="Directions of the client's second moments as pictures, or its records.",
+            "Directions of the client's second moments as pictures, or its records.",
+            **_wide(scene),
         )
         for one, own in _sides(scene, settings)
     ]
@@ -465,7 +466,7 @@ def _learnt(scene: Scene) -> list[Images]:
     return [
         Images(
             "What all learn",
-            _frames(scene.answer.components),
+            frames(scene.answer.components),
             palette="diverging",
             size=360,
             show_scale=False,
@@ -494,15 +495,6 @@ def in_a_line(scene: Scene, settings: SceneSettings, k: int) -> str:
     if matrix.figure is not None:
         return f"Has {matrix.figure} of {_whose(scene, settings)}; {objects}: {in_short(records)}."
     return f"No {objects} read. {_untried(records).removeprefix('records: ').capitalize()}."
-
-
-def _frames(pictures: Array, columns: int | None = None) -> NDArray[np.uint8]:
-    """A frame for every round; what stays the same is laid out once."""
-    found: list[NDArray[np.uint8]] = []
-    for k, picture in enumerate(pictures):
-        same = k > 0 and np.array_equal(picture, pictures[k - 1])
-        found.append(found[-1] if same else to_uint8(mosaic(picture, columns), 0.0, 1.0))
-    return np.stack(found)
 
 
 def _guess(guess: str | None, last: float) -> tuple[Mark, ...]:

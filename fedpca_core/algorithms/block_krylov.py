@@ -159,7 +159,7 @@ METHODS = (
             settings.components, max(BlockKrylov.blocks, settings.products)
         ),
         look=Look("#b3264a", "#ff86a2", "dot", "triangle-down"),
-        attacks=("linear",),
+        attacked=True,
         accounts="orthogonal",
     ),
 )

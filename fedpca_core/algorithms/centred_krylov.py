@@ -68,7 +68,7 @@ METHODS = (
         make=lambda settings: CentredBlockKrylov(settings.components),
         look=Look("#7d1a33", "#ffb3c3", "dashdot", "triangle-down"),
         compared=False,  # of records with one more column
-        attacks=("linear",),
+        attacked=True,
         refusal="its later probes depend on the mean and are not orthogonal",
     ),
 )

@@ -122,7 +122,6 @@ METHODS = (
         algorithm=FedPE,
         make=lambda settings: FedPE(settings.components, penalty_factor=settings.rho_factor),
         look=Look("#4d7c0f", "#a3d65c", "solid", "triangle-up"),
-        attacks=("stationary",),
         refusal=REFUSAL,
     ),
 )

@@ -74,7 +74,6 @@ METHODS = (
         algorithm=FedPG,
         make=lambda settings: FedPG(settings.components, penalty_factor=settings.rho_factor),
         look=Look("#0b6f99", "#5ecbf0", "longdashdot", "star"),
-        attacks=("stationary",),
         refusal=REFUSAL,
     ),
 )

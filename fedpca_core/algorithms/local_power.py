@@ -84,7 +84,7 @@ METHODS = (
         algorithm=LocalPower,
         make=lambda settings: LocalPower(settings.components, settings.local_steps, "halving"),
         look=Look("#c2410c", "#ff8f5e", "solid", "diamond"),
-        attacks=("linear",),
+        attacked=True,
         refusal=_REFUSAL,
     ),
     Method(
@@ -93,7 +93,7 @@ METHODS = (
         algorithm=LocalPower,
         make=lambda settings: LocalPower(settings.components, settings.local_steps, "decay"),
         look=Look("#8f4a1b", "#e0b089", "dash", "diamond"),
-        attacks=("linear",),
+        attacked=True,
         refusal=_REFUSAL,
     ),
 )

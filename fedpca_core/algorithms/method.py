@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.protocol.algorithm import Algorithm, Uploads
 
 
 def by_name(algorithm: type[Algorithm], **fixed: Any) -> Callable[[Any], Algorithm]:
@@ -47,9 +47,8 @@ class Method:
     make_private: Callable[[Any], Algorithm] | None = None
     #: Whether it seeks the pooled subspace, so that Converge can put it beside the others.
     compared: bool = True
-    #: Attacks that read its uploads: "linear" where they answer a known frame with a product,
-    #: "replay", "stationary" (FedPE, FedPG), "personal" (PerPCA).
-    attacks: tuple[str, ...] = ()
+    #: Whether the Attack page offers it: its uploads answer a known frame with a product.
+    attacked: bool = False
     #: How noise on its products is accounted: "products" (each is a release), "orthogonal" (all of
     #: a run count as one), or "" where only noise at the source gives an ε.
     accounts: str = ""
@@ -62,6 +61,11 @@ class Method:
     def needs_individual_uploads(self) -> bool:
         """Whether secure aggregation hides what its server needs."""
         return bool(self.algorithm.needs_individual_uploads)
+
+    @property
+    def searched(self) -> bool:
+        """Whether the matrix behind its uploads has to be searched for."""
+        return self.algorithm.replayable or self.algorithm.uploads is Uploads.FRAMES
 
     @property
     def heeds_absence(self) -> bool:

@@ -159,7 +159,6 @@ METHODS = (
         make=lambda settings: settings.personalised(),
         look=Look("#7a5c00", "#e8c54a", "longdashdot", "hexagon"),
         compared=False,
-        attacks=("personal",),
         refusal="an upload is made of a frame that remembers all earlier products, which carry no "
         "noise, and orthonormalising it has no bounded sensitivity",
     ),

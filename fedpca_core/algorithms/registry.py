@@ -99,7 +99,7 @@ class _Changed:
 #: What Converge can put side by side.
 COMPARED = Titles(lambda method: method.compared)
 #: What answers a known frame with a product, so that one client's matrix can be read off.
-ATTACKABLE = Titles(lambda method: "linear" in method.attacks)
+ATTACKABLE = Titles(lambda method: method.attacked)
 
 register(
     *ssi.METHODS,

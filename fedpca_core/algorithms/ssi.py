@@ -54,7 +54,7 @@ METHODS = (
         algorithm=SSI,
         make=lambda settings: SSI(settings.components),
         look=Look("#2166ac", "#7cb3f5", "longdash", "square"),
-        attacks=("linear",),
+        attacked=True,
         accounts="products",
     ),
 )

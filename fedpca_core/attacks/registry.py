@@ -1,5 +1,6 @@
 """The registry of attacks: a new attack is one file and its line here."""
 
+import math
 from collections.abc import Iterator, Mapping
 
 from fedpca_core.attacks.attack import Attack, MatrixAttack, RecordsAttack
@@ -22,6 +23,12 @@ ATTACKS: Mapping[str, Attack] = {**ON_MATRICES, **ON_RECORDS}
 def on_matrices(deployment: Deployment, client: int = 0) -> Iterator[MatrixAttack]:
     """Attacks on second-moment matrices that fit."""
     return (one for one in ON_MATRICES.values() if not one.fits(deployment, client))
+
+
+def searching(deployment: Deployment, client: int = 0, longest: float = math.inf) -> list[str]:
+    """Keys of those that fit and search, and take so many seconds at most."""
+    fitting = [one for one in on_matrices(deployment, client) if one.searches]
+    return [one.key for one in fitting if one.seconds(deployment, client) <= longest]
 
 
 def on_records(deployment: Deployment, client: int = 0) -> Iterator[RecordsAttack]:

@@ -4,13 +4,31 @@ from typing import Any
 
 import numpy as np
 
-from fedpca_core.arrays import Array
+from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.errors import check_client
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.trial import Truth
+
+
+def public_deployment(
+    settings: Any, algorithm: Algorithm, features: int, samples: IntArray, **known: Any
+) -> Deployment:
+    """What the settings of a channel state, without a run; ``known`` besides or instead."""
+    public: dict[str, Any] = {
+        "rounds": settings.rounds,
+        "participation": settings.participation,
+        "sums": settings.secure_aggregation,
+        "dtype": settings.dtype,
+        "upload_noise": settings.upload_noise,
+        "trace": 1.0,
+    }
+    clients, components = len(samples), algorithm.components
+    return Deployment(
+        features, clients, components, samples=samples, algorithm=algorithm, **public | known
+    )
 
 
 def deployment_of(
@@ -43,17 +61,12 @@ def deployment_of(
     facts = problem.unperturbed.announced
     mean = facts is not None and facts.mean is not None
     told = getattr(settings, "mean_known", True)
-    return Deployment(
-        features=problem.features,
-        clients=problem.clients,
-        components=algorithm.components,
+    return public_deployment(
+        settings,
+        algorithm,
+        problem.features,
+        problem.client_data.samples,
         rounds=rounds,
-        samples=problem.client_data.samples,
-        algorithm=algorithm,
-        participation=settings.participation,
-        sums=settings.secure_aggregation,
-        dtype=settings.dtype,
-        upload_noise=settings.upload_noise,
         guarantee=problem.guarantee,
         records=facts,
         grid_known=getattr(settings, "grid_known", True),

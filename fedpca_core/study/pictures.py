@@ -4,11 +4,12 @@ All need the private truth beside the reconstruction, so only a simulation has t
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.fft import dct
 
 from fedpca_core.arrays import AnyArray, Array
@@ -221,25 +222,6 @@ def lasting(row: Sequence[Images], rounds: int) -> list[Images]:
     return [extended(shown) for shown in row]
 
 
-def sheet(
-    title: str,
-    rounds: Iterable[AnyArray],
-    captions: Sequence[str],
-    description: str,
-    simulation_only: bool = False,
-) -> Images:
-    """Small grey pictures side by side, (count, rows, columns) of values from 0 to 1 a round."""
-    return Images(
-        title,
-        to_uint8(np.stack([mosaic(tiles) for tiles in rounds]), 0.0, 1.0),
-        palette="grey",
-        captions=captions,
-        simulation_only=simulation_only,
-        show_scale=False,
-        description=description,
-    )
-
-
 def mosaic(pictures: AnyArray, columns: int | None = None) -> AnyArray:
     """Pictures (count, rows, columns) side by side, a line of grey between them."""
     count, rows, width = pictures.shape
@@ -250,6 +232,29 @@ def mosaic(pictures: AnyArray, columns: int | None = None) -> AnyArray:
         top, left = (number // wide) * (rows + 1), (number % wide) * (width + 1)
         sheet[top : top + rows, left : left + width] = picture
     return sheet
+
+
+def frames(pictures: AnyArray, columns: int | None = None) -> NDArray[np.uint8]:
+    """A sheet of pictures for every round; what stays the same is laid out once."""
+    found: list[NDArray[np.uint8]] = []
+    for k, picture in enumerate(pictures):
+        same = k > 0 and np.array_equal(picture, pictures[k - 1])
+        found.append(found[-1] if same else to_uint8(mosaic(picture, columns), 0.0, 1.0))
+    return np.stack(found)
+
+
+def sheet(
+    title: str,
+    pictures: AnyArray,
+    captions: Sequence[str],
+    description: str,
+    columns: int | None = None,
+    **look: Any,
+) -> Images:
+    """Pictures of every round side by side, in grey."""
+    shown = frames(pictures, columns)
+    said: dict[str, Any] = {"captions": captions, "description": description}
+    return Images(title, shown, palette="grey", show_scale=False, **said, **look)
 
 
 def _columns(count: int, shape: float) -> int:

@@ -36,7 +36,7 @@ TOY = Method(
     algorithm=Toy,
     make=lambda settings: Toy(settings.components),
     look=Look("#123456", "#abcdef", "dot", "star"),
-    attacks=("linear",),
+    attacked=True,
 )
 
 

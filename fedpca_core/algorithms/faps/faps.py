@@ -170,7 +170,7 @@ METHODS = (
         algorithm=FAPS,
         make=by_name(FAPS),
         look=Look("#0f766e", "#2dd4bf", "solid", "circle"),
-        attacks=("linear", "replay"),
+        attacked=True,
         refusal="its multipliers are quadratic in Sᵢ, so the sensitivity of an upload is unknown",
     ),
 )

@@ -5,6 +5,7 @@ Either by every attack that fits (`client_trial`), or by the adversary that the 
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,8 +38,18 @@ from fedpca_core.trial import Trial, trial
 RUN = frozenset(
     name for name, described in AttackSettings.parameters().items() if not described.view
 ) - {"methods"}
-#: Adversaries of the page and their attacks in the registry, where these have another name.
-_ATTACKS = {"pooled": "sums", "collude": "sums"}
+_SUMS = ON_MATRICES["sums"]
+#: What the page's adversaries do with the messages, as the settings name them.
+ADVERSARIES: Mapping[str, MatrixAttack] = {
+    **ON_MATRICES,
+    "pooled": _SUMS,
+    "collude": replace(
+        _SUMS,
+        knows="the sums, and the uploads of the clients that collude",
+        does="subtracts the colluders' share of every sum; with all others colluding the client's "
+        "own upload is left",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -53,25 +64,8 @@ class Adversary:
 
     @property
     def attack(self) -> MatrixAttack:
-        """What it does with the messages."""
-        return ON_MATRICES[_ATTACKS.get(self.key, self.key)]
-
-    @property
-    def knows(self) -> str:
-        """What it sees and knows beyond the protocol, in a line."""
-        if self.key == "collude":
-            return "the sums, and the uploads of the clients that collude"
-        return self.attack.knows
-
-    @property
-    def does(self) -> str:
-        """What it makes of that, in a line."""
-        if self.key == "collude":
-            return (
-                "subtracts the colluders' share of every sum; with all others colluding the "
-                "client's own upload is left"
-            )
-        return self.attack.does
+        """What it sees beyond the protocol, and what it does with the messages."""
+        return ADVERSARIES[self.key]
 
 
 def adversary(settings: AttackSettings, clients: int) -> Adversary:
@@ -80,7 +74,7 @@ def adversary(settings: AttackSettings, clients: int) -> Adversary:
     ``clients`` are those of the problem: a table may have another number than the settings say.
     """
     secure = settings.secure_aggregation
-    reads_sums = settings.attack in _ATTACKS
+    reads_sums = ADVERSARIES[settings.attack].key == _SUMS.key
     if secure and not reads_sums:
         return Adversary(
             "pooled",

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from fedpca_core.attacks.registry import on_matrices
+from fedpca_core.attacks.registry import searching
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.findings import Finding, Target, frame
 from fedpca_core.questions.check.settings import CheckSettings
@@ -58,8 +58,7 @@ def targets(settings: CheckSettings) -> list[Target]:
 
 def draws(settings: CheckSettings) -> tuple[int, int]:
     """Draws that are attacked: at least, and where they do not agree."""
-    deployment = stated(settings)
-    return FEWER if any(one.searches for one in on_matrices(deployment)) else DRAWS
+    return FEWER if searching(stated(settings)) else DRAWS
 
 
 def attempts(settings: CheckSettings) -> Iterator[list[Attacked]]:

@@ -14,13 +14,12 @@ from fedpca_core.problems.perturbation import Budget, source_guarantee
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.stand_in import drawn
-from fedpca_core.questions.which.runs import made
+from fedpca_core.questions.which.runs import attempt, made
 from fedpca_core.questions.which.settings import FrontierSettings
-from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
 from fedpca_core.study.build import build_algorithm
-from fedpca_core.study.deployed import deployment_of, truth_of
-from fedpca_core.trial import Trial, trial
+from fedpca_core.study.deployed import public_deployment, truth_of
+from fedpca_core.trial import Trial
 
 #: What an ε of these runs takes as public.
 PUBLIC = ("the mean that is subtracted", "the clip norm, though it is read off the random sets")
@@ -66,30 +65,22 @@ def meant(settings: CheckSettings) -> str:
 def stated(settings: CheckSettings) -> Deployment:
     """What counting alone has to go by: the deployment without a run."""
     c = settings
-    algorithm = build_algorithm(c.method, run_settings(c))
+    samples = np.full(c.clients, c.samples)
     mean = np.zeros(c.features) if c.centring in ("pooled", "secret") else None
     codes = np.tile([0.0, 1.0], (c.features, 1)) if c.values == "codes" else None
     on_grid = PublicFacts(np.ones(c.features), mean, c.clients * c.samples, bounds=codes)
     guarantee = None
     if c.formal:  # its meaning does not hang on the norm at which records are clipped
-        samples = np.full(c.clients, c.samples)
         budget = Budget(c.epsilon, c.delta, 1.0)
         guarantee = source_guarantee(samples, samples / samples.sum(), budget)[1]
-    return Deployment(
-        features=c.features,
-        clients=c.clients,
-        components=c.components,
-        rounds=c.rounds,
-        samples=np.full(c.clients, c.samples),
-        algorithm=algorithm,
-        participation=c.participation,
-        sums=c.secure_aggregation,
-        dtype=c.dtype,
-        upload_noise=c.upload_noise,
+    return public_deployment(
+        c,
+        build_algorithm(c.method, run_settings(c)),
+        c.features,
+        samples,
         guarantee=guarantee,
         records=None if c.values == "real" else on_grid,
         centring=CENTRINGS[c.centring],
-        trace=1.0,
     )
 
 
@@ -109,19 +100,9 @@ def attacked(settings: CheckSettings, seed: int) -> Attacked:
     assert honest.blocks is not None
     record = honest.blocks[there.client][:, 0] if settings.repeats else None
     truth = truth_of(problem, there.client, there.components, strangers=strangers, newcomer=record)
-    deployment = deployment_of(
-        run.problem,
-        run.algorithm,
-        there,
-        there.client,
-        rounds=run.trace.rounds,
-        centring=CENTRINGS[settings.centring],
-        earlier=_before(settings, there, honest, clip) if settings.repeats else None,
-    )
-    deployment = replace(deployment, guarantee=run.guarantee)
-    view = run.trace.transcript
-    found = outcome(trial(view, deployment, there.client, truth=truth, effort=EFFORT))
-    assert found is not None
+    earlier = _before(settings, there, honest, clip) if settings.repeats else None
+    centring, rounds = CENTRINGS[settings.centring], run.trace.rounds
+    found = attempt(run, there, rounds, EFFORT, earlier=earlier, centring=centring, truth=truth)
     last = run.table.iloc[-1]
     wire = float(last["bytes_up"] + last["bytes_down"]) / problem.clients
     return Attacked(found, float(last["sin_theta"]), wire)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -126,49 +126,29 @@ class Scene:
     @property
     def beginning(self) -> Scene:
         """The same before anything has been sent: what a question is asked beside."""
-        return replace(
-            self,
-            metrics=self.metrics.iloc[:1],
-            present=self.present[:1],
-            pictures=self.pictures[:1],
-            directions=self.directions[:1],
-            held_error=self.held_error[:1],
-            findings=self.findings[:1],
-            message=self.message[:1],
-            answer=replace(
-                self.answer,
-                components=self.answer.components[:1],
-                places=self.answer.places[:1],
-            ),
-            certified=None,
-            distance=None,
-        )
+        first = {"metrics": self.metrics.iloc[:1], "findings": self.findings[:1]}
+        return self._each(lambda values: values[:1], **first, certified=None, distance=None)
 
     def lasting(self, rounds: int) -> Scene:
         """The same on a longer clock: a method that is done stays as it is."""
         more = rounds - self.rounds
         if more <= 0:
             return self
-
-        def stays(values: AnyArray) -> AnyArray:
-            return np.concatenate([values, np.repeat(values[-1:], more, axis=0)])
-
         every = [*range(len(self.metrics)), *[-1] * more]
-        return replace(
-            self,
+        return self._each(
+            lambda values: np.concatenate([values, np.repeat(values[-1:], more, axis=0)]),
             metrics=self.metrics.iloc[every].assign(round=range(rounds + 1)),
             present=np.pad(self.present, ((0, more), (0, 0))),
-            pictures=stays(self.pictures),
-            directions=stays(self.directions),
-            held_error=stays(self.held_error),
             findings=self.findings + self.findings[-1:] * more,
-            message=stays(self.message),
-            answer=replace(
-                self.answer,
-                components=stays(self.answer.components),
-                places=stays(self.answer.places),
-            ),
         )
+
+    def _each(self, how: Callable[[AnyArray], AnyArray], **changes: Any) -> Scene:
+        """The same with the rounds of every array changed, and ``changes`` besides."""
+        of_rounds = ("present", "pictures", "directions", "held_error", "message")
+        arrays = {name: how(getattr(self, name)) for name in of_rounds}
+        components, places = how(self.answer.components), how(self.answer.places)
+        answer = replace(self.answer, components=components, places=places)
+        return replace(self, answer=answer, **{**arrays, **changes})
 
     @cached_property
     def sines(self) -> list[float]:
@@ -337,9 +317,9 @@ def _scene(
         present=present,
         thumbnails=np.stack([_thumbnail(block, problem) for block in problem.blocks]),
         truth=tiles(private[:, :shown], problem),
-        pictures=_pictures(states, shown, shape_of(problem)),
+        pictures=_after_each(states, lambda one: eigen_tiles(one, shown, shape_of(problem))),
         directions=np.array([state.read for state in states]),
-        held_error=_held_errors(states, private),
+        held_error=_after_each(states, lambda one: _sine(one, private)),
         findings=(),
         certified=None,
         records=private.shape[1],
@@ -409,28 +389,18 @@ def _answer(estimates: Array, problem: Problem, client: int) -> Answer:
     )
 
 
-def _pictures(states: list[Belief], shown: int, shape: tuple[int, int]) -> Array:
-    """Of what is held after every round; what stays the same is taken apart once."""
-    found: list[AnyArray] = []
+def _after_each(states: Sequence[Belief], how: Callable[[Array], Any]) -> Array:
+    """Something of what is held after every round; of what stays the same, once."""
+    found: list[Any] = []
     for k, state in enumerate(states):
         same = k > 0 and state is states[k - 1]
-        found.append(found[-1] if same else eigen_tiles(state.factor, shown, shape))
+        found.append(found[-1] if same else how(state.factor))
     return np.stack(found)
 
 
-def _held_errors(states: list[Belief], private: Array) -> Array:
-    """Sine of the angle between two matrices, whatever their scale: 1 where nothing is held."""
-    errors: list[float] = []
-    for k, state in enumerate(states):
-        if k and state is states[k - 1]:
-            errors.append(errors[-1])
-            continue
-        errors.append(_sine(state.factor, private))
-    return np.array(errors)
-
-
 def _sine(factor: Array, private: Array) -> float:
-    """Of the angle between factor factorᵀ and private privateᵀ, in the space of all matrices."""
+    """Of the angle between factor factorᵀ and private privateᵀ, whatever their scale, in the space
+    of all matrices; 1 where nothing is held."""
     sizes = [float(np.abs(one).max(initial=0.0)) for one in (factor, private)]
     if 0.0 in sizes:
         return 1.0

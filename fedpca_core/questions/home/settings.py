@@ -63,7 +63,7 @@ class SceneSettings(ConvergeSettings):
 
     def idle(self) -> Mapping[str, str]:
         methods = [METHODS[key] for key in self.compared]
-        searched = any({"replay", "stationary"} & set(one.attacks) for one in methods)
+        searched = any(one.searched for one in methods)
         why = f"No attack on {' or '.join(one.title for one in methods)} has to search."
         return {**super().idle(), **({} if searched else {"unmask": why})}
 

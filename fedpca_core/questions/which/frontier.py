@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.attacks.deployment import Deployment
-from fedpca_core.attacks.registry import ATTACKS, on_matrices
+from fedpca_core.attacks.attack import Effort
+from fedpca_core.attacks.registry import searching
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.findings import Target
 from fedpca_core.problems import Problem
@@ -32,6 +32,7 @@ from fedpca_core.questions.which.sizes import most_clients
 from fedpca_core.settings import Value
 from fedpca_core.steps import Run, Step
 from fedpca_core.study.build import build_algorithm
+from fedpca_core.study.deployed import public_deployment
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
@@ -296,20 +297,9 @@ def searched(method: str, here: FrontierSettings) -> bool:
 
 def _searching(method: str, here: FrontierSettings, size: costs.ProblemSize) -> list[str]:
     """The attacks on what a method sends that search, and take no longer than is tried."""
-    stated = Deployment(
-        size.features,
-        size.clients,
-        here.components,
-        here.rounds,
-        np.full(size.clients, int(size.records / size.clients)),
-        build_algorithm(method, here),
-        sums=here.secure_aggregation,
-        dtype=here.dtype,
-        upload_noise=here.upload_noise,
-        trace=1.0,
-    )
-    fitting = [one for one in on_matrices(stated, here.client) if one.searches]
-    return [one.key for one in fitting if one.seconds(stated, here.client) <= SEARCH]
+    samples = np.full(size.clients, int(size.records / size.clients))
+    public = public_deployment(here, build_algorithm(method, here), size.features, samples)
+    return searching(public, here.client, SEARCH)
 
 
 def varies(method: str, base: FrontierSettings, here: FrontierSettings) -> bool:
@@ -367,14 +357,14 @@ def _leaks(
     method: str, run: Made, settings: FrontierSettings, rounds: int, search: bool
 ) -> dict[str, Any]:
     """What attacks get from the first rounds of a run, and from sums."""
-    tried = attempt(run, settings, rounds, search=search)
+    effort = Effort(settings.budget, longest=SEARCH if search else 0.0)
+    tried = attempt(run, settings, rounds, effort)
     got = tried.got[Target.COVARIANCE]
-    waits = any(ATTACKS[key].target is Target.COVARIANCE for key in tried.waiting)
     records = tried.got.get(Target.RECORDS)
     sums = in_sums(method, settings, run.problem) if search else None
     said = {} if sums is None else {one.target: one.words for one in sums.findings}
     return {
-        "leak": math.nan if waits else got.figure,
+        "leak": math.nan if tried.waits(Target.COVARIANCE) else got.figure,
         "attack": got.attack,
         "records": records.figure if records is not None and search else math.nan,
         "finding": tried.findings[0].words,

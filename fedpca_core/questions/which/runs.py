@@ -30,7 +30,7 @@ from fedpca_core.streams import Streams
 from fedpca_core.study.build import before_noise, build_algorithm, build_channel, build_problem
 from fedpca_core.study.deployed import deployment_of, truth_of
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.trial import Trial, trial
+from fedpca_core.trial import Trial, Truth, trial
 
 #: Seconds up to which an attack that searches is tried; of others the price is told.
 SEARCH = 20.0
@@ -176,41 +176,43 @@ def attempt(
     run: Made,
     settings: FrontierSettings,
     rounds: int,
+    effort: Effort,
     *,
-    search: bool,
     earlier: Transcript | None = None,
+    centring: str = "",
+    truth: Truth | None = None,
 ) -> Trial:
     """Attack the first rounds of a run.
 
     Parameters
     ----------
-    search : bool
-        Also by what searches, where that takes no more than `SEARCH` seconds.
+    effort : Effort
+        What searches for longer is left waiting.
     earlier : Transcript, optional
         Of the run before the attacked client's first record was there.
+    centring : str
+        As of `deployment_of`.
+    truth : Truth, optional
+        By default that of the run's problem.
     """
-
     client = settings.client
     deployment = deployment_of(
-        run.problem, run.algorithm, settings, client, rounds=rounds, earlier=earlier
+        *(run.problem, run.algorithm, settings, client),
+        rounds=rounds,
+        earlier=earlier,
+        centring=centring,
     )
     blocks = run.problem.unperturbed.blocks if earlier is not None else None
-    truth = truth_of(
+    truth = truth or truth_of(
         run.problem,
         client,
         settings.components,
         newcomer=None if blocks is None else blocks[client][:, 0],
         strangers=None if blocks is None else blocks[client - 1][:, :_STRANGERS],
     )
-    found = outcome(
-        trial(
-            run.trace.transcript.until(rounds),
-            replace(deployment, guarantee=run.guarantee),
-            client,
-            truth=truth,
-            effort=Effort(settings.budget, longest=SEARCH if search else 0.0),
-        )
-    )
+    view = run.trace.transcript.until(rounds)
+    public = replace(deployment, guarantee=run.guarantee)
+    found = outcome(trial(view, public, client, truth=truth, effort=effort))
     assert found is not None
     return found
 
@@ -229,7 +231,7 @@ def in_sums(method: str, settings: FrontierSettings, problem: Problem) -> Trial 
         before = made(method, chosen, without_record(truth, client, 0)).trace.transcript
     except InvalidInput:  # its server needs single uploads
         return None
-    return attempt(after, chosen, after.trace.rounds, search=False, earlier=before)
+    return attempt(after, chosen, after.trace.rounds, Effort(longest=0.0), earlier=before)
 
 
 def losses(run: Made, rounds: int) -> Array:

@@ -144,8 +144,8 @@ def card(found: Reconstructed, settings: AttackSettings) -> Parts:
         {
             "Sees": "every broadcast and "
             + ("the sum of the uploads" if secure else "every client's upload, one by one"),
-            "Knows": found.by.knows,
-            "Does": found.by.does,
+            "Knows": found.by.attack.knows,
+            "Does": found.by.attack.does,
             "Gets": ", ".join(gets) or "nothing: every chosen method refused to run, see above",
         },
         protection="formal" if found.facts.guarantee else "heuristic" if masked else "none",

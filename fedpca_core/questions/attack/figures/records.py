@@ -3,7 +3,9 @@
 import numpy as np
 
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import AnyArray
 from fedpca_core.findings import Finding, Status
+from fedpca_core.questions.attack.records.from_models import FromModels
 from fedpca_core.questions.attack.records.pictures import SHOWN
 from fedpca_core.questions.attack.records.study import MethodRecords, RecordsTaken, stand_in
 from fedpca_core.questions.home.words import things
@@ -13,6 +15,9 @@ from fedpca_core.study.parts import Chart, Fold, Note, Parts, Rows, refusals, wo
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import lasting, sheet
 from fedpca_core.study.said import caption
+
+#: The title of what became of the messages.
+MADE = "What the server made of it"
 
 
 def records(result: RecordsTaken, settings: AttackSettings) -> Parts:
@@ -126,19 +131,40 @@ def _row(method: str, result: RecordsTaken, settings: AttackSettings) -> list[Im
             f"The columns of what the server received under {title}, as pictures.",
         ),
         sheet(
-            "What the server made of it",
+            MADE,
             one.held,
             [caption(*pair) for pair in one.findings],
             "Directions of the client's matrix as pictures, or its records.",
         ),
-        sheet(
-            "The private records",
-            [result.truth],
-            ["never sent; their order is lost, so it is taken from here"],
-            "The client's private records side by side.",
-            simulation_only=True,
-        ),
+        _private(result.truth, "never sent; their order is lost, so it is taken from here"),
     ]
+
+
+def _private(truth: AnyArray, said: str) -> Images:
+    side = "The client's private records side by side."
+    return sheet("The private records", truth[None], [said], side, simulation_only=True)
+
+
+def of_models(found: FromModels) -> Parts:
+    """From uploads that are models to the matrix, and from the matrix to the very records."""
+    size = found.size
+    yield f"**And on to the records**, on digits of {size.side} × {size.side} pixels"
+    if found.recovered is None:
+        yield Note(f"The server has no record. {found.note}")
+        return
+    uploads = "one upload" if size.rounds == 1 else f"{size.rounds} uploads"
+    dense = size.rounds > 1
+    yield (
+        f"From {uploads} of {size.components} components the server gets the client's matrix, to "
+        f"{short(found.error, 1)} (simulation only), and takes it apart into **all {size.records} "
+        f"pictures of the client**. {found.note} In truth {found.exact} of {size.records} are "
+        "exact, to the last grey level (simulation only)."
+        + " The pictures are small because every entry is an unknown of one dense solve."
+        * dense
+    )
+    side = "The client's records as the server found them, side by side."
+    made = sheet(MADE, found.recovered[None], ["✓ certified"], side)
+    yield Chart("sent_records", images=[[made, _private(found.truth, "never sent")]])
 
 
 def panel(result: RecordsTaken, settings: AttackSettings) -> Panel:

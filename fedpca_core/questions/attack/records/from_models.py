@@ -92,20 +92,13 @@ def from_models(method: str) -> Part[FromModels]:
     states, found, taken = tried.best[1], tried.ended, tried.certified
     if not states or states[-1].whole is None:
         return replace(nothing, note=" ".join(tried.refused.values()))
-    result = replace(
+    ordered, cells = pictures.beside(taken, private, problem)
+    mean = subtracted(problem)[:, None]
+    return replace(
         nothing,
         error=float(np.linalg.norm(states[-1].matrix - truth) / np.linalg.norm(truth)),
         found=found,
         note="" if found is None else found.note,
-    )
-    if taken is None or taken.whole is None:
-        return result
-    mean = subtracted(problem)[:, None]
-    steps = problem.announced.grid[:, None]
-    ordered = pictures.in_order_of(taken.whole * steps, private + mean)
-    exact = np.abs(ordered - private - mean) < 1e-3 * steps
-    return replace(
-        result,
-        exact=int(exact.all(axis=0).sum()),
-        recovered=pictures.tiles(ordered - mean, problem),
+        exact=int(cells.all(axis=0).sum()),
+        recovered=None if ordered is None else pictures.tiles(ordered - mean, problem),
     )

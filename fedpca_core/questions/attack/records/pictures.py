@@ -5,7 +5,9 @@ import math
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from fedpca_core.arrays import AnyArray, Array
+from fedpca_core.arrays import AnyArray, Array, BoolArray
+from fedpca_core.attacks.attack import Taken
+from fedpca_core.attacks.scores import above_least
 from fedpca_core.problems import Problem
 from fedpca_core.study.deployed import subtracted
 
@@ -53,6 +55,23 @@ def column_tiles(columns: Array, shape: tuple[int, int]) -> AnyArray:
     peaks = np.abs(columns).max(axis=0, initial=0.0)
     scaled = columns / np.where(peaks > 0, peaks, 1.0)
     return 0.5 + 0.5 * scaled.T.reshape(-1, *shape)
+
+
+def beside(taken: Taken | None, private: Array, truth: Problem) -> tuple[Array | None, BoolArray]:
+    """Certified records in the order of the private ones, and which of their values are these.
+
+    Both (features, records); with the mean, or above the smallest value of each feature where only
+    differences are known. None where nothing is certified (simulation only).
+    """
+    assert truth.announced is not None
+    if taken is None or taken.whole is None:
+        return None, np.zeros(private.shape, dtype=bool)
+    grid = truth.announced.grid[:, None]
+    values: Array = np.asarray(taken.whole * (grid if taken.step is None else taken.step))
+    own = above_least(private) if taken.differences else private + subtracted(truth)[:, None]
+    ordered = (of_either_sign if taken.differences else in_order_of)(values, own)
+    # The same point of the grid; pixels kept in single precision are off by 1e-4 of it.
+    return ordered, np.abs(ordered - own) < 1e-3 * grid
 
 
 def of_either_sign(found: Array, private: Array) -> Array:

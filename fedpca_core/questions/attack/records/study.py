@@ -11,7 +11,6 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.attacks.belief import unpacked
-from fedpca_core.attacks.scores import above_least
 from fedpca_core.errors import InvalidInput, check_client, require
 from fedpca_core.findings import Finding
 from fedpca_core.problems import Problem
@@ -220,22 +219,9 @@ class ClientRecords(Study[AttackSettings, RecordsTaken]):
 
 def _described(seen: ClientTrial, truth: Problem, private: Array) -> MethodRecords:
     """What came of one method, compared with the truth."""
-    assert truth.announced is not None
     trial, mean = seen.trial, subtracted(truth)[:, None]
     best, found = trial.certified, trial.ended
-    compared, ordered = private + mean, None
-    if best is not None and best.whole is not None:
-        step = truth.announced.grid if best.step is None else best.step
-        values = best.whole * np.reshape(step, (-1, 1))
-        if best.differences:
-            compared = above_least(private)
-            ordered = pictures.of_either_sign(values, compared)
-        else:
-            ordered = pictures.in_order_of(values, compared)
-    cells = np.zeros(private.shape, dtype=bool)
-    if ordered is not None:
-        # The same point of the grid; pixels kept in single precision are off by 1e-4 of it.
-        cells = np.abs(ordered - compared) < 1e-3 * truth.announced.grid[:, None]
+    ordered, cells = pictures.beside(best, private, truth)
     image, states = truth.image_shape is not None, trial.shown
     shape, shown = pictures.shape_of(truth), min(pictures.SHOWN, private.shape[1])
     held = [pictures.eigen_tiles(state.factor, shown, shape) for state in states]
