@@ -18,7 +18,6 @@ def public_deployment(
 ) -> Deployment:
     """What the settings of a channel state, without a run; ``known`` besides or instead."""
     public: dict[str, Any] = {
-        "rounds": settings.rounds,
         "participation": settings.participation,
         "sums": settings.secure_aggregation,
         "dtype": settings.dtype,

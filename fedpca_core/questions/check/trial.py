@@ -78,6 +78,7 @@ def stated(settings: CheckSettings) -> Deployment:
         build_algorithm(c.method, run_settings(c)),
         c.features,
         samples,
+        rounds=c.rounds,
         guarantee=guarantee,
         records=None if c.values == "real" else on_grid,
         centring=CENTRINGS[c.centring],

@@ -298,7 +298,8 @@ def searched(method: str, here: FrontierSettings) -> bool:
 def _searching(method: str, here: FrontierSettings, size: costs.ProblemSize) -> list[str]:
     """The attacks on what a method sends that search, and take no longer than is tried."""
     samples = np.full(size.clients, int(size.records / size.clients))
-    public = public_deployment(here, build_algorithm(method, here), size.features, samples)
+    made = build_algorithm(method, here)
+    public = public_deployment(here, made, size.features, samples, rounds=here.rounds)
     return searching(public, here.client, SEARCH)
 
 
