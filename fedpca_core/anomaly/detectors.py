@@ -142,7 +142,7 @@ class SelfLearning:
 
 
 def self_learning(
-    detection: DetectionTask, components: int, share: float = 0.95, clients: int = 10
+    detection: DetectionTask, components: int, clients: int = 10
 ) -> Generator[float, None, SelfLearning]:
     """Local PCA: every client its own top eigenvectors and its own threshold.
 
@@ -165,7 +165,7 @@ def self_learning(
         scores = score(detection.records, frames[index])
         oracle.append(evaluate(detection.attack, scores, best_for_labels(detection.attack, scores)))
         training = score(np.ascontiguousarray(problem.blocks[index].T), frames[index])
-        own.append(evaluate(detection.attack, scores, quantile(training, share)))
+        own.append(evaluate(detection.attack, scores, quantile(training)))
     return SelfLearning(
         auc=float(np.mean([judged.auc for judged in oracle])),
         average_precision=float(np.mean([judged.average_precision for judged in oracle])),

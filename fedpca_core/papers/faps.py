@@ -85,9 +85,7 @@ class FapsPreset:
         kind = AttackSettings if self.attack else ConvergeSettings
         return kind(**{**self.live, **self._varied(value)})
 
-    def paper_problem(
-        self, value: Value | None = None, seed: int = 0, leading: int | None = None
-    ) -> Problem:
+    def paper_problem(self, value: Value | None = None, leading: int | None = None) -> Problem:
         """The problem at the paper's size: up to 4 GiB of data and a minute to generate.
 
         With ``leading``, so many leading features of synthetic data alone.
@@ -100,7 +98,7 @@ class FapsPreset:
         )
         wanted = {**self.paper, **self._varied(value)}
         if wanted["problem"] not in ("decay_geometric", "decay_arithmetic"):
-            return images(wanted["problem"], wanted["clients"], seed=seed)
+            return images(wanted["problem"], wanted["clients"])
         geometric = wanted["problem"] == "decay_geometric"
         total = wanted["clients"] * wanted["samples"]
         return decay_spectrum(
@@ -108,7 +106,6 @@ class FapsPreset:
             samples_per_client(wanted.get("sizes", "even"), wanted["clients"], total),
             decay=wanted["decay"] if geometric else None,
             condition=None if geometric else wanted["condition"],
-            seed=seed,
             leading=leading,
         )
 

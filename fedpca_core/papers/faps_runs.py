@@ -86,9 +86,9 @@ class FapsConvergence(Experiment):
     #: What a cell's numbers depend on besides its data and method.
     read_at: ClassVar[Mapping[str, Any]] = {}
 
-    def __init__(self, name: str, measure: str = "rounds") -> None:
+    def __init__(self, name: str) -> None:
         self.preset: FapsPreset = preset(name)
-        self.key, self.title, self.measure = name, self.preset.title, measure
+        self.key, self.title, self.measure = name, self.preset.title, "rounds"
         self.varied, self.hours = self.preset.varied, HOURS.get(name, 0.0)
         self._problem: tuple[object, Problem] | None = None
 

@@ -15,6 +15,8 @@ from fedpca_core.arrays import Array
 
 #: Denominator for a mean that is no fraction of whole numbers, such as a noisy one.
 FINE = 2**20
+#: Most decimals that count as a grid.
+DIGITS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,20 +51,18 @@ class PublicFacts:
         )
 
 
-def decimal_steps(records: Array, digits: int = 6) -> Array:
+def decimal_steps(records: Array) -> Array:
     """The step of every column of a table, as its schema would state it.
 
     Parameters
     ----------
     records : (records, features) float64
-    digits : int
-        Most decimals that count as a grid.
 
     Returns (features,) float64: 1 for whole numbers, 0.1 for one decimal and so on; the smallest
     step for all others.
     """
-    steps = np.full(records.shape[1], 10.0**-digits)
-    for places in range(digits, -1, -1):
+    steps = np.full(records.shape[1], 10.0**-DIGITS)
+    for places in range(DIGITS, -1, -1):
         scaled = records * 10.0**places
         off = np.abs(scaled - np.rint(scaled)).max(axis=0)
         steps[off < 1e-6 + 1e-12 * np.abs(scaled).max(axis=0)] = 10.0**-places

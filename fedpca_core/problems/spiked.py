@@ -11,13 +11,15 @@ from functools import lru_cache
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.errors import require, require_at_least
+from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import orthonormalise
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem, check_components
 from fedpca_core.problems.records import treat
 from fedpca_core.streams import Streams
 
+#: sigma, standard deviation of the noise in every direction.
+SPREAD = 0.6
 #: Records that stay in cache while they are scaled, bounded and multiplied.
 _CHUNK = 2_000
 
@@ -27,7 +29,6 @@ def spiked_covariance(
     samples: int | Sequence[int] = 100_000,
     clients: int = 20,
     components: int = 4,
-    spread: float = 0.6,
     treatment: str = "normalised",
     clip_norm: float = 1.0,
     seed: int = 0,
@@ -40,8 +41,6 @@ def spiked_covariance(
         d, m and k of the paper.
     samples : int or sequence of int
         Records of each client.
-    spread : float
-        sigma, standard deviation of the noise in every direction.
     treatment : {"normalised", "clipped", "raw"}
         What is done to every record before the second moments are formed.
     clip_norm : float
@@ -58,15 +57,12 @@ def spiked_covariance(
         f"There must be a positive number of samples for each of the {clients} clients, "
         f"not {list(sizes)}.",
     )
-    require_at_least("The noise sigma", spread)
-    grams, longest = _moments(
-        features, sizes, components, float(spread), treatment, float(clip_norm), seed
-    )
+    grams, longest = _moments(features, sizes, components, treatment, float(clip_norm), seed)
     bound = longest if treatment == "raw" else float(clip_norm)
     return Problem(
         name="Model I, spiked covariance",
         client_data=ClientData.from_grams(grams, np.array(sizes)),
-        note=f"Gaussian records with {components} strong directions, sigma = {spread:g}; "
+        note=f"Gaussian records with {components} strong directions, sigma = {SPREAD:g}; "
         + ("left raw." if treatment == "raw" else f"{treatment} at norm {clip_norm:g}."),
         record_norm=bound,
     )
@@ -77,7 +73,6 @@ def _moments(
     features: int,
     sizes: tuple[int, ...],
     components: int,
-    spread: float,
     treatment: str,
     clip_norm: float,
     seed: int,
@@ -87,8 +82,8 @@ def _moments(
     generator = streams.generator("data")
     directions = orthonormalise(generator.normal(0.5, 1.0, (features, components)))
     basis = np.linalg.qr(directions, mode="complete").Q
-    scale = np.full(features, spread)
-    scale[:components] = np.sqrt(1.0 + spread**2)
+    scale = np.full(features, SPREAD)
+    scale[:components] = np.sqrt(1.0 + SPREAD**2)
     grams = np.zeros((len(sizes), features, features))
     longest = 0.0
     for client, size in enumerate(sizes):

@@ -78,6 +78,8 @@ def samples_per_client(
 BY_KIND = ("dirichlet", "pathological", "shards")
 #: Draws of a Dirichlet split until nobody is left with too little.
 _DRAWS = 20
+#: Fewest records of a client then.
+FEWEST = 2
 
 
 def by_kind(
@@ -88,7 +90,6 @@ def by_kind(
     seed: int = 0,
     concentration: float = 0.5,
     each: int = 2,
-    minimum: int = 2,
 ) -> list[IntArray]:
     """Positions of every client's records, dealt by their kind.
 
@@ -106,8 +107,6 @@ def by_kind(
         Dirichlet parameter: large gives everybody the same mixture.
     each : int
         Kinds or shards of a client.
-    minimum : int
-        Fewest records of any client.
 
     Raises InvalidInput: an unknown split, more kinds or clients than there are, a client with too
     few records.
@@ -124,12 +123,12 @@ def by_kind(
     for _ in range(_DRAWS if split == "dirichlet" else 1):
         held = _dealt(split, kinds, clients, generator, concentration, each)
         least = min(len(one) for one in held)
-        if least >= minimum:
+        if least >= FEWEST:
             return held
     remedy = "a larger α" if split == "dirichlet" else "more kinds or shards for each client"
     raise InvalidInput(
         f"The split leaves a client with {least} of {len(kinds)} records; every client needs at "
-        f"least {minimum}. Choose fewer clients or {remedy}."
+        f"least {FEWEST}. Choose fewer clients or {remedy}."
     )
 
 
