@@ -10,7 +10,7 @@ from dashboard.shell import layout
 from dashboard.shell.controls import Controls
 from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.settings import short
-from fedpca_core.study.facts import EPSILON, FALSE_ALARMS, NOTICED, Facts
+from fedpca_core.study.facts import EPSILON, NOTICED, Facts, meant
 from fedpca_core.study.parts import FactsCard, words
 
 
@@ -48,12 +48,4 @@ def card(facts: Facts | Opened) -> None:
 
 def meanings(facts: Facts | Opened) -> pd.DataFrame:
     """ε for a record, a person, a client and two runs, as finished texts."""
-    rows = [
-        {
-            "What may be replaced": unit,
-            EPSILON: stated.budget,
-            NOTICED: f"{100 * stated.noticed(FALSE_ALARMS):.3g}%",
-        }
-        for unit, stated in facts.meanings().items()
-    ]
-    return pd.DataFrame(rows)
+    return meant(facts.meanings(), "What may be replaced")

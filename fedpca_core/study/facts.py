@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import pandas as pd
 
 from fedpca_core.arrays import Array
 from fedpca_core.guarantee import Guarantee, meanings
@@ -68,6 +71,19 @@ class Facts:
             guarantee=problem.guarantee,
             client_names=problem.client_names,
         )
+
+
+def meant(guarantees: Mapping[str, Guarantee], of: str) -> pd.DataFrame:
+    """What each of several guarantees comes to, as finished texts; ``of`` heads their names."""
+    rows = [
+        {
+            of: name,
+            EPSILON: found.budget,
+            NOTICED: f"{100 * found.noticed(FALSE_ALARMS):.3g}%",
+        }
+        for name, found in guarantees.items()
+    ]
+    return pd.DataFrame(rows)
 
 
 def data_note(note: str, facts: Facts | None) -> str:

@@ -403,7 +403,15 @@ LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 def learning(found: Learnt, settings: AnomalySettings) -> Parts:
     """Corrected and printed rules, and the progress measure."""
-    panels = [excess_loss(found, settings), distance(found, settings)]
+    approach = Learning().tables(found, settings)["approach"]
+    look: dict[str, Any] = {"colours": {name: colour(name) for name in found.approach}}
+    panels = [
+        Panel.of(name, plot(approach, "round", what, "method", least=least, spread=False, **look))
+        for name, what, least in (
+            ("approach", "excess_loss", 1e-14),
+            ("anomaly-distance", "distance", 1e-12),
+        )
+    ]
     yield Chart("learning_view", panels, rounds=settings.rounds)
     if found.progress is not None:
         if settings.rounds > FULL_ROUNDS:
@@ -416,64 +424,27 @@ def learning(found: Learnt, settings: AnomalySettings) -> Parts:
     )
 
 
-def excess_loss(found: Learnt, settings: AnomalySettings) -> Panel:
-    """Excess loss of the variants against rounds."""
-    return Panel.of("approach", _approach(found, settings, "excess_loss", 1e-14))
-
-
-def distance(found: Learnt, settings: AnomalySettings) -> Panel:
-    """Subspace distance of the variants against rounds."""
-    return Panel.of("anomaly-distance", _approach(found, settings, "distance", 1e-12))
-
-
-def _approach(
-    found: Learnt, settings: AnomalySettings, column: str, lowest: float
-) -> tuple[Curve, ...]:
-    return plot(
-        Learning().tables(found, settings)["approach"],
-        *("round", column, "method"),
-        colours={name: colour(name) for name in found.approach},
-        least=lowest,
-        spread=False,
-    )
-
-
 def progress(table: pd.DataFrame) -> list[Panel]:
     """The two parts of the progress measure, the Lagrangian, the duals, and how far Z is off.
 
     All but the last need what only the clients hold.
     """
-    table = table[table["round"] > 0]  # at the start everything agrees, and a logarithm has no zero
-    tidy = table.melt("round")
-
-    def panel(name: str, curves: Mapping[str, tuple[str, str]]) -> Panel:
-        return Panel.of(
-            name,
-            plot(
-                tidy,
-                *("round", "value", "variable"),
-                names={column: title for column, (title, _) in curves.items()},
-                colours={column: look for column, (_, look) in curves.items()},
-                least=-np.inf if name == "lagrangian" else 1e-18,
-                spread=False,
-            ),
-        )
-
-    return [
-        panel(
-            "progress",
-            {
-                "consensus": ("consensus Σ‖Uᵢ−Z‖²", "series 0"),
-                "stationarity": ("stationarity Σ‖grad ℒ‖²", "series 1"),
-            },
-        ),
-        panel("lagrangian", {"lagrangian": ("ℒ over all clients", "series 2")}),
-        panel(
-            "duals",
-            {"dual_sum": ("‖Σ Yᵢ‖", "series 4"), "dual_size": ("max |Yᵢ|", "series 3")},
-        ),
-        panel("departure", {"departure": ("‖ZᵀZ − I‖", "series 5")}),
-    ]
+    # At the start everything agrees, and a logarithm has no zero.
+    tidy = table[table["round"] > 0].melt("round")
+    shown: Mapping[str, Mapping[str, str]] = {
+        "progress": {"consensus": "series 0", "stationarity": "series 1"},
+        "lagrangian": {"lagrangian": "series 2"},
+        "duals": {"dual_sum": "series 4", "dual_size": "series 3"},
+        "departure": {"departure": "series 5"},
+    }
+    titles = names("progress-curves")
+    panels = []
+    for name, colours in shown.items():
+        called = {column: titles[column] for column in colours}
+        look: dict[str, Any] = {"names": called, "colours": colours, "spread": False}
+        least = -np.inf if name == "lagrangian" else 1e-18
+        panels.append(Panel.of(name, plot(tidy, "round", "value", "variable", least=least, **look)))
+    return panels
 
 
 def sweeps(found: Swept, settings: AnomalySettings) -> Parts:
@@ -570,25 +541,21 @@ def leaks(found: Leaked, settings: AnomalySettings) -> Parts:
 
 def error_panels(found: Leaked) -> list[Panel]:
     """Relative errors of both readings, which need the truth."""
-    readings = {
-        "outside": Curve(
-            "after each participation",
-            found.rounds,
-            np.maximum(found.errors, ROUNDING),
-            colour=found.title,
-            marker=True,
-        )
+    counted = np.arange(1, len(found.fitted) + 1)
+    readings: dict[str, tuple[str, Any, Any, str]] = {
+        "outside": ("after each participation", found.rounds, found.errors, found.title),
+        "fitted": ("Levenberg–Marquardt", counted, found.fitted, "series 1"),
     }
-    if found.fitted:
-        readings["fitted"] = Curve(
-            "Levenberg–Marquardt",
-            np.arange(1, len(found.fitted) + 1),
-            np.maximum(found.fitted, ROUNDING),
-            colour="series 1",
-            marker=True,
-        )
     guessing = (Baseline("guessing zero", 1.0),)
-    return [Panel.of(name, (one,), baselines=guessing) for name, one in readings.items()]
+    return [
+        Panel.of(
+            key,
+            [Curve(name, x, np.maximum(errors, ROUNDING), colour=look, marker=True)],
+            baselines=guessing,
+        )
+        for key, (name, x, errors, look) in readings.items()
+        if len(x) or key == "outside"
+    ]
 
 
 def what_is_read(found: Leaked) -> str:

@@ -23,6 +23,7 @@ from fedpca_core.questions.privacy.attacks import (
 )
 from fedpca_core.questions.privacy.error_budget import (
     ABLATION,
+    ErrorBudget,
     ErrorParts,
     RoundIdentity,
     TheoryTerms,
@@ -41,7 +42,7 @@ from fedpca_core.questions.privacy.study import (
     last_value,
 )
 from fedpca_core.settings import short
-from fedpca_core.study.facts import EPSILON, FALSE_ALARMS, NOTICED
+from fedpca_core.study.facts import EPSILON, NOTICED, meant
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
 from fedpca_core.study.parts import (
     About,
@@ -100,16 +101,10 @@ def guarantee(promises: Promises, settings: PrivacySettings) -> Parts:
 
 def _others(promises: Promises, *, open_: bool) -> Fold:
     """The same noise towards each adversary, and for other units."""
-    rows = [
-        {
-            EPSILON: found.budget,
-            "The same noise": text[:1].upper() + text[1:],
-            NOTICED: f"{100 * found.noticed(FALSE_ALARMS):.3g}%",
-        }
-        for text, found in promises.others.items()
-    ]
+    named = {text[:1].upper() + text[1:]: found for text, found in promises.others.items()}
+    rows = meant(named, "The same noise")[[EPSILON, "The same noise", NOTICED]]
     title = "What this ε means towards others, for a person, a client, two runs"
-    table = Table(pd.DataFrame(rows), "Other eyes", numbers=[EPSILON, NOTICED])
+    table = Table(rows, "Other eyes", numbers=[EPSILON, NOTICED])
     return Fold(title, [table], open=open_)
 
 
@@ -384,13 +379,7 @@ def ways(result: Ways, settings: PrivacySettings) -> Parts:
         middle = one.run.middle
         rounds.append(_way(one.title, np.arange(float(len(middle))), middle, key))
         sent.append(_way(one.title, one.bytes_up[1:], middle[1:], key))
-    yield Chart(
-        "privacy_ways",
-        [
-            Panel.of("ways-rounds", rounds),
-            Panel.of("ways-bytes", sent),
-        ],
-    )
+    yield Chart("privacy_ways", [Panel.of("ways-rounds", rounds), Panel.of("ways-bytes", sent)])
     table = pd.DataFrame([_row(one) for one in result.spent.values()])
     yield Table(table, "Ways to spend ε")
     if result.refusals:
@@ -481,7 +470,8 @@ _ZERO = 1e-14
 
 def error_budget(result: ErrorParts, settings: PrivacySettings) -> Parts:
     """Stacked areas of the ablation, the identity's norms, and the terms."""
-    panels = [_ablation(result)]
+    tables = ErrorBudget().tables(result, settings)
+    panels = [_ablation(tables["ablation"])]
     lines = () if result.identity is None else _lines(result.identity)
     if lines:
         panels.append(Panel.of("identity", lines))
@@ -498,14 +488,10 @@ def error_budget(result: ErrorParts, settings: PrivacySettings) -> Parts:
         yield from _terms(result.terms, settings)
 
 
-def _ablation(result: ErrorParts) -> Panel:
-    return Panel.of(
-        "ablation",
-        tuple(
-            Curve(name, np.arange(len(share)), share, colour=colour, simulation_only=True)
-            for name, share, colour in zip(ABLATION, result.shares, _EFFECTS, strict=True)
-        ),
-    )
+def _ablation(table: pd.DataFrame) -> Panel:
+    colours = dict(zip(ABLATION, _EFFECTS, strict=True))
+    look: dict[str, Any] = {"colours": colours, "truths": ABLATION, "spread": False}
+    return Panel.of("ablation", plot(table, "communication", "share", "effect", **look))
 
 
 def _lines(identity: RoundIdentity) -> tuple[Curve, ...]:
@@ -645,31 +631,27 @@ def _audits(result: Tested, settings: PrivacySettings) -> Parts:
 
 def _roc(result: Tested, settings: PrivacySettings) -> Panel:
     curves = [
-        Curve(
-            f"{NAMES[kind]}, area {test.auc:.2f}",
-            *test.roc(),
-            colour=COLOURS[kind],
-        )
+        Curve(f"{NAMES[kind]}, area {test.auc:.2f}", *test.roc(), colour=COLOURS[kind])
         for kind, test in result.tests.items()
     ]
-    curves += [
-        Curve("most with Gaussian noise", *result.gaussian_roc, colour="text", guide=True),
-        Curve("most that (ε, δ) permits", *result.permitted_roc, colour="accent", guide=True),
-        Curve("coin toss", [0.0, 1.0], [0.0, 1.0], colour="guide", guide=True),
-    ]
+    curves += _ceilings(result.gaussian_roc, result.permitted_roc)
+    curves.append(Curve("coin toss", [0.0, 1.0], [0.0, 1.0], colour="guide", guide=True))
     title = f"Telling two neighbours apart at ε = {short(settings.epsilon)}"
     whole = (0.0, 1.0)
     return Panel.of("neighbours_roc", curves, key="roc", title=title, x_range=whole, y_range=whole)
 
 
+def _ceilings(gaussian: tuple[Array, Array], permitted: tuple[Array, Array]) -> list[Curve]:
+    """The most that noise of this kind lets through, and that its guarantee does."""
+    return [
+        Curve("most with Gaussian noise", *gaussian, colour="text", guide=True),
+        Curve("most that (ε, δ) permits", *permitted, colour="accent", guide=True),
+    ]
+
+
 def _areas(result: Tested, settings: PrivacySettings) -> Panel:
     curves = [
-        Curve(
-            f"{NAMES[kind]}, expected",
-            result.budgets,
-            areas,
-            colour=COLOURS[kind],
-        )
+        Curve(f"{NAMES[kind]}, expected", result.budgets, areas, colour=COLOURS[kind])
         for kind, areas in result.expected.items()
     ]
     curves += [
@@ -682,18 +664,7 @@ def _areas(result: Tested, settings: PrivacySettings) -> Panel:
         )
         for kind, test in result.tests.items()
     ]
-    curves += [
-        Curve(
-            "most with Gaussian noise", result.budgets, result.gaussian, colour="text", guide=True
-        ),
-        Curve(
-            "most that (ε, δ) permits",
-            result.budgets,
-            result.permitted,
-            colour="accent",
-            guide=True,
-        ),
-    ]
+    curves += _ceilings((result.budgets, result.gaussian), (result.budgets, result.permitted))
     return Panel.of("auc", curves, x_title=f"budget ε (δ = {short(settings.delta)})")
 
 
