@@ -32,7 +32,7 @@ with st.sidebar:
     controls.parameter("seed")
 
 settings = controls.settings()
-job = jobs.study(STUDY, settings, drawing(figures.checked, settings))
+job = jobs.study(STUDY, settings, drawing(figures.checked, settings), sentences=True)
 st.caption(words("check-file"))
 script.fold(settings, [STUDY])
 ways = ("which", "Choose a method"), ("attack", "Watch an attack")

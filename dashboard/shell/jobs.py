@@ -32,6 +32,7 @@ from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step, outcome
 from fedpca_core.study.here import MissingData, require_here
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import words
 from fedpca_core.study.study import Study
 
 S = TypeVar("S", bound=Settings)
@@ -541,8 +542,9 @@ def show(
         drawn = time.monotonic()
         former, result = st.session_state.get(picture, (draw, None))
         # The picture before stays, dimmed, until the new one has as much to show: while that is
-        # computed, and beside the sentence that refuses it.
-        waits = running or job.refusal is not None
+        # computed, and beside the sentence that refuses it, but for sentences: beside a refusal
+        # they read as the answer to what was asked.
+        waits = running or (job.refusal is not None and not sentences)
         enough = bool(running and job.look) or as_much(job.result, result)
         dimmed = waits and result is not None and not enough
         posed = poster if running and result is None else None
@@ -560,6 +562,8 @@ def show(
             with st.container(key=f"{name}_status"):
                 if not running:
                     _ending_told(job, name, once_more, above, way_out)
+                    if dimmed:
+                        st.caption(words("earlier-answer"))
             if result is not None:
                 with st.container(key=f"{name}_picture"):
                     former(result)

@@ -160,6 +160,29 @@ def test_a_deadline_ends_a_job_and_the_page_that_followed_it_does_not_begin_anew
     assert registry.submit("a", lambda job: "fresh", 60) is not job, "somebody else tries again"
 
 
+def asked(sentences: bool) -> None:
+    """A page whose second question is refused."""
+    import streamlit as st
+
+    from dashboard.shell import jobs
+
+    second = st.toggle("second")
+    refusal = "It does not fit." if second else None
+    jobs.show(second, lambda job: "one", st.text, name="it", refusal=refusal, sentences=sentences)
+
+
+@pytest.mark.parametrize("sentences", [False, True])
+def test_what_stays_beside_a_refusal_is_said_to_be_of_other_settings(sentences: bool) -> None:
+    """A picture stays, in grey and said to be old; sentences read as the answer, and go."""
+    app = AppTest.from_function(asked, args=(sentences,), default_timeout=60).run()
+    assert [text.value for text in app.text] == ["one"] and not app.caption
+    app.toggle[0].set_value(True).run()
+    assert "It does not fit" in app.warning[0].value
+    assert [text.value for text in app.text] == ["one"] * (not sentences)
+    old = [caption for caption in app.caption if "of other settings" in caption.value]
+    assert len(old) == (not sentences)
+
+
 def test_refusals_and_failures_are_sentences() -> None:
     def refuse(job: jobs.Job) -> None:
         raise InvalidInput("There are 0 clients; give some.")

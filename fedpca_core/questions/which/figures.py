@@ -322,12 +322,19 @@ def remedy_panel(remedy: Remedy, settings: FrontierSettings) -> Panel:
 
 
 # ---------------------------------------------------------------------- a table of one's own
+#: A component that weighs one feature so much is little else than that feature.
+ALONE = 0.95
+
+
 def look(found: TableLook, settings: FrontierSettings) -> Parts:
     """Spectrum, scores and loadings, and what an ε leaves of the first."""
     two = found.spectrum["share"].head(2)
     yield Chart("first-look", [scree(found, settings), scores(found)])
     first, second = map(share, two)
     yield Caption(words("which-look", first=first, second=second, records=RECORDS, clients=CLIENTS))
+    heaviest = found.loadings.loc[found.loadings["first"].abs().idxmax()]
+    if abs(heaviest["first"]) > ALONE:
+        yield Note(words("which-alone", feature=heaviest["feature"]))
     if found.refusal:
         yield Note(f"What ε = {short(settings.needed_epsilon)} leaves: {found.refusal}")
     rows = found.loadings.rename(columns={"first": "Component 1", "second": "Component 2"})

@@ -6,7 +6,7 @@ import json
 import math
 import shlex
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -17,8 +17,11 @@ from fedpca_core.questions.costs import ProblemSize
 from fedpca_core.questions.which.recommendation import PROTOCOL
 from fedpca_core.questions.which.runs import SHARED
 from fedpca_core.questions.which.settings import FrontierSettings
+from fedpca_core.settings import Settings
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
+
+S = TypeVar("S", bound=Settings)
 
 #: What a table and its client column are called where there is none yet.
 TABLE, SITE = "records.csv", "site"
@@ -38,8 +41,10 @@ class Use:
     #: dealt.
     table: str
     site: str
-    #: How many clients there are, and the columns that a run names.
+    #: clients, records: How many clients there are, and records of the one that has fewest.
     clients: int
+    records: int
+    #: The columns that a run names.
     columns: tuple[str, ...]
 
     @classmethod
@@ -56,11 +61,14 @@ class Use:
         if data is None or settings.problem != "table":
             features = range(1, ProblemSize.of(settings).features + 1)
             named = settings.columns or tuple(f"x{number}" for number in features)
-            return cls(deployed, *made, TABLE, SITE, settings.clients, named)
+            size = ProblemSize.of(settings)
+            fewest = round(size.records / size.clients)
+            return cls(deployed, *made, TABLE, SITE, settings.clients, fewest, named)
         site, numbers = settings.client_column, data.table.select_dtypes("number")
         named = settings.columns or tuple(str(name) for name in numbers if name != site)
-        clients = data.table[site].nunique() if site else settings.clients
-        return cls(deployed, *made, data.name, site, clients, named)
+        dealt = [len(data.table) // settings.clients] * settings.clients
+        counts = data.table[site].value_counts() if site else pd.Series(dealt)
+        return cls(deployed, *made, data.name, site, len(counts), int(counts.min()), named)
 
     def files(self) -> dict[str, str]:
         """Everything by file name."""
@@ -164,7 +172,7 @@ class Use:
     # ------------------------------------------------------------------ Flower
     def flower(self) -> ConvergeSettings:
         """The settings file that a run on Flower reads."""
-        there = self.settings.carried(ConvergeSettings)
+        there = self._sized(self.settings.carried(ConvergeSettings))
         return replace(there, methods=(self.method,)) if self.method in COMPARED else there
 
     def commands(self) -> str:
@@ -247,12 +255,18 @@ class Use:
         """The deployment file of the leak check."""
         c = self.settings
         return replace(
-            c.carried(CheckSettings),
+            self._sized(c.carried(CheckSettings)),
             method=self.method,
             rounds=self.rounds,
             centring="pooled" if self._centred else "none",
             values="real" if c.problem.startswith("decay") else "grid",
         )
+
+    def _sized(self, told: S) -> S:
+        """Settings with the sizes of the deployment, as near as they take them."""
+        sizes = {"clients": self.clients, "samples": self.records, "features": len(self.columns)}
+        near = {name: told.parameters()[name].nearest(size) for name, size in sizes.items()}
+        return replace(told, **{name: size for name, size in near.items() if size is not None})
 
     def read_me(self) -> str:
         """What the files are, and what to type."""
