@@ -67,8 +67,15 @@ def lay_out(shown: Iterable[Part]) -> None:
             case parts.About(title, text, formula, source, papers):
                 layout.about(title, text, formula=formula, source=source, papers=papers)
             case parts.Fold(title, inner, unfolded):
-                with st.expander(title, expanded=unfolded):
-                    lay_out(inner)
+                # Charts travel when it is opened: a turned dial would send them each time.
+                heavy = any(isinstance(one, parts.Chart) for one in inner)
+                lazy: dict[str, Any] = (
+                    {"key": f"fold {title}", "on_change": "rerun"} if heavy else {}
+                )
+                fold = st.expander(title, expanded=unfolded, **lazy)
+                if fold.open is not False:
+                    with fold:
+                        lay_out(inner)
             case parts.Framed(title, badge, inner):
                 with st.container(border=True):
                     with st.container(horizontal=True, vertical_alignment="center"):
