@@ -66,13 +66,9 @@ def lay_out(shown: Iterable[Part]) -> None:
                 door(settings, label)
             case parts.About(title, text, formula, source, papers):
                 layout.about(title, text, formula=formula, source=source, papers=papers)
-            case parts.Fold(title, inner, unfolded):
-                # Charts travel when it is opened: a turned dial would send them each time.
-                heavy = any(isinstance(one, parts.Chart) for one in inner)
-                lazy: dict[str, Any] = (
-                    {"key": f"fold {title}", "on_change": "rerun"} if heavy else {}
-                )
-                fold = st.expander(title, expanded=unfolded, **lazy)
+            case parts.Fold(title, inner, unfolded, late):
+                told: Any = {"key": f"fold {title}", "on_change": "rerun"} if late else {}
+                fold = st.expander(title, expanded=unfolded, **told)
                 if fold.open is not False:
                     with fold:
                         lay_out(inner)

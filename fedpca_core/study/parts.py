@@ -183,11 +183,15 @@ class About:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Parts that are folded away under a title, unless it is ``open``."""
+    """Parts that are folded away under a title, unless it is ``open``.
+
+    ``late`` ones travel when somebody opens it: a turned dial would send their charts each time.
+    """
 
     title: str
     parts: Sequence[Part]
     open: bool = False
+    late: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -176,7 +176,7 @@ def theorem(found: BesideTheorem, settings: ConvergeSettings) -> Parts:
     value = Curve("ℒ", np.arange(len(found.lagrangian)), found.lagrangian, colour="faps")
     charts = Chart("theorem", [Panel.of("theorem", lines), Panel.of("lagrangian", [value])])
     asks = Caption(words("converge-theorem"))
-    yield Fold("FAPS beside its convergence theorem", [Note(said), charts, asks])
+    yield Fold("FAPS beside its convergence theorem", [Note(said), charts, asks], late=True)
 
 
 def cost_table(summary: pd.DataFrame) -> pd.DataFrame:

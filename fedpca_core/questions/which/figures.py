@@ -332,7 +332,7 @@ def look(found: TableLook, settings: FrontierSettings) -> Parts:
     yield Chart("first-look", [scree(found, settings), scores(found)])
     first, second = map(share, two)
     yield Caption(words("which-look", first=first, second=second, records=RECORDS, clients=CLIENTS))
-    heaviest = found.loadings.loc[found.loadings["first"].abs().idxmax()]
+    heaviest = found.loadings.iloc[int(found.loadings["first"].abs().argmax())]
     if abs(heaviest["first"]) > ALONE:
         yield Note(words("which-alone", feature=heaviest["feature"]))
     if found.refusal:
