@@ -145,4 +145,4 @@ def test_membership_needs_noise():
 def test_every_adversary_is_an_attack_of_the_registry():
     for key in AttackSettings.parameters()["attack"].choices:
         one = Adversary(key)
-        assert one.attack.key in ON_MATRICES and one.knows and one.does
+        assert one.attack.key in ON_MATRICES and one.attack.knows and one.attack.does
