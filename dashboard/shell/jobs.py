@@ -472,7 +472,8 @@ def show(
     above : Job, optional
         One further up on the page: where it was refused for the same reason, that is not repeated.
     sentences : bool
-        Whether what grows begins with sentences: its progress has room above and covers nothing.
+        Whether what grows begins with sentences: its progress has room above and covers nothing,
+        and none of an earlier answer stays beside a refusal.
     poster : callable, optional
         Draws what was computed earlier, until the first result of the page is whole.
     """

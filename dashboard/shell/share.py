@@ -60,7 +60,7 @@ def take_away(
                 share = st.popover(
                     "Share", icon=":material/share:", key=f"share-{kind}", on_change="rerun"
                 )
-                if share.open:  # drawn for who opens it: a third of what a turned dial draws anew
+                if share.open:  # drawn for who opens it, not anew at every turned dial
                     with share:
                         take_away(settings, results, data, folded=False)
                 for way in ways:

@@ -6,7 +6,7 @@ speed, never a page. No other file imports what is not in Streamlit's reference.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from functools import reduce, wraps
 from importlib import import_module
@@ -92,16 +92,17 @@ def remember(place: str, message_of: str) -> None:
     write, message = inside(place), inside(message_of)
     if write is None or not hasattr(message, "MergeFrom"):
         return
-    known: dict[tuple[str, ...], Any] = {}
+    known: dict[Hashable, Any] = {}
 
     @wraps(write)
-    def written(msg: Any, *section: str) -> None:
-        if section not in known:
+    def written(msg: Any, *section: str, **named: str) -> None:
+        part = section, tuple(named.items())
+        if part not in known:
             fresh = message()
-            write(fresh, *section)
-            known[section] = fresh
-        if known[section].ByteSize():  # an empty section is not in the message at all
-            msg.MergeFrom(known[section])
+            write(fresh, *section, **named)
+            known[part] = fresh
+        if known[part].ByteSize():  # an empty section is not in the message at all
+            msg.MergeFrom(known[part])
 
     _replace(place, written)
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.proto.NewSession_pb2 import CustomThemeConfig
+from streamlit.proto.NewSession_pb2 import Config, CustomThemeConfig
 from streamlit.runtime import app_session
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner_utils import script_run_context
@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def as_streamlit_has_it(monkeypatch) -> None:
     """Nothing of Streamlit's is replaced before the test, nor after it."""
-    for owner, name in ((ForwardMsgQueue, "clear"), (app_session, "_populate_theme_msg")):
+    written = [(app_session, f"_populate_{part}_msg") for part in ("theme", "config")]
+    for owner, name in ((ForwardMsgQueue, "clear"), *written):
         now = getattr(owner, name)
         monkeypatch.setattr(owner, name, getattr(now, "__wrapped__", now))
 
@@ -138,6 +139,30 @@ def test_the_remembered_theme_is_the_one_that_is_read(as_streamlit_has_it) -> No
     assert whole() == read and whole() == read
     assert read.primary_color or read.light.primary_color
     assert not read.HasField("sidebar")
+
+
+def test_the_remembered_options_are_those_that_are_read(as_streamlit_has_it) -> None:
+    read, first, second = Config(), Config(), Config()
+    app_session._populate_config_msg(read)
+    internals.remember(internals.OPTIONS, internals.OPTIONS_MESSAGE)
+    app_session._populate_config_msg(first)
+    app_session._populate_config_msg(second)
+    assert first == read and second == read and read.ByteSize()
+
+
+def test_a_part_of_the_theme_may_be_named_as_well(as_streamlit_has_it, monkeypatch) -> None:
+    """Another release may ask by keyword; each part is remembered for itself."""
+
+    def write(msg: CustomThemeConfig, section: str = "none") -> None:
+        msg.primary_color = section
+
+    monkeypatch.setattr(app_session, "_populate_theme_msg", write)
+    monkeypatch.setitem(internals.INSIDES, internals.THEME, ("msg",))
+    internals.remember(internals.THEME, internals.THEME_MESSAGE)
+    for section in ("a", "b", "a"):
+        message = CustomThemeConfig()
+        app_session._populate_theme_msg(message, section=section)
+        assert message.primary_color == section
 
 
 # ---------------------------------------------------------------------- what waits to be sent

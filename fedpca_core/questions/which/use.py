@@ -59,9 +59,9 @@ class Use:
         )
         made = str(row["method"]), int(row["rounds"]), sums and noise
         if data is None or settings.problem != "table":
-            features = range(1, ProblemSize.of(settings).features + 1)
-            named = settings.columns or tuple(f"x{number}" for number in features)
             size = ProblemSize.of(settings)
+            numbered = range(1, size.features + 1)
+            named = settings.columns or tuple(f"x{number}" for number in numbered)
             fewest = round(size.records / size.clients)
             return cls(deployed, *made, TABLE, SITE, settings.clients, fewest, named)
         site, numbers = settings.client_column, data.table.select_dtypes("number")
