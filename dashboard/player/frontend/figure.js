@@ -217,13 +217,13 @@ function compact(layout, { large, titled }) {
 }
 
 // Between two powers of ten Plotly writes digits alone, and small: so there are powers only on a long
-// axis, and numbers in full on a short one.
-function tickLogarithms(axis, [least, most], long, theme) {
+// axis, and numbers in full on a short one: 1, 2 and 5 of each ten where there is no room for all nine.
+function tickLogarithms(axis, [least, most], long, theme, tight) {
   if (!(most - least < long)) axis.nticks = Math.min(7, Math.max(2, Math.floor((most - least) / 0.66)));
   else if (least >= -4 && most <= 6) {
     const format = least >= 0 && most > 4 ? "~s" : "~g";
     Object.assign(axis, { tickformat: format, nticks: long + 2, tickfont: { color: theme.quiet, size: 12 } });
-    if (long === 2 && most - least > 0.8) axis.dtick = "D2"; // else one power of ten stands alone
+    if (tight && most - least > 0.8) axis.dtick = "D2"; // within less, one power of ten stands alone
   }
 }
 
@@ -274,10 +274,10 @@ function layoutOf(panel, theme, coarse, narrow) {
   if (panel.logX) {
     const ends = extent(panel, "x", true, panel.xRange);
     const places = fewPlaces(panel, ends);
-    tickLogarithms(layout.xaxis, ends, 3, theme);
+    tickLogarithms(layout.xaxis, ends, 3, theme, narrow);
     if (places && layout.xaxis.tickformat) Object.assign(layout.xaxis, { tickmode: "array", tickvals: places });
   }
-  if (panel.logY) tickLogarithms(layout.yaxis, extent(panel, "y", true, panel.yRange), 2, theme);
+  if (panel.logY) tickLogarithms(layout.yaxis, extent(panel, "y", true, panel.yRange), 2, theme, true);
   if (panel.integerX) layout.xaxis.tickformat = ",d";
   // Fewer whole numbers than ticks: Plotly would write some twice.
   const ends = [...(panel.xRange ? [panel.xRange] : []), ...panel.curves.map(({ x }) => [x[0], x[x.length - 1]])];
