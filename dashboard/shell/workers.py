@@ -438,10 +438,10 @@ def together(
             while (ready := _first_open(running)) < len(pieces):
                 now, news = heard[ready], None
                 if told[0] < ready or told[1] is not now.result:
-                    found = [task.result() for task in running[:ready]]
                     for stage in stages:
                         if told[0] < stage <= ready and study.enough(settings, at(stage)):
                             return at(stage)
+                    found = [task.result() for task in running[:ready]]  # one may be refused
                     told = ready, now.result
                     growing = [] if now.result is None else [now.result]
                     news = study.gathered(settings, found + growing)

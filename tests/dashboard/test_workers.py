@@ -361,6 +361,39 @@ def test_a_piece_hangs_on_the_stage_before_it_wherever_it_runs():
     assert outcome(together(crowd, Narrowing(), asked, None)) == known
 
 
+class Needless(Counted):
+    """Nothing is left to be told after the first stage, and what begins then is refused, while the
+    page is still drawing what came before."""
+
+    def __init__(self):
+        self.drawing, self.refused = threading.Event(), threading.Event()
+
+    def narrowed(self, settings, which, before):
+        if self.refused.is_set():
+            time.sleep(0.5)  # the others take a while
+        self.refused.set()
+        raise InvalidInput("No piece is left.")
+
+    def run_piece(self, settings, which, data):
+        assert which < 2 or self.drawing.wait(10.0)
+        return (yield from super().run_piece(settings, which, data))
+
+    def gathered(self, settings, found):
+        if threading.current_thread() is threading.main_thread() and not self.drawing.is_set():
+            self.drawing.set()
+            assert self.refused.wait(10.0)
+            time.sleep(0.1)  # until its thread has ended
+        return list(found)
+
+
+def test_a_piece_that_is_refused_after_enough_is_known_refuses_nothing():
+    crowd = Crowd(False)
+    crowd.size = 2
+    study = Needless()
+    assert outcome(together(crowd, study, replace(TINY, clients=2), None)) == [0, 1, 2]
+    assert study.refused.is_set()
+
+
 def test_a_pool_is_crowded_where_many_wait_for_each_worker():
     turns, pool = Turns(0), Pool(2)
     pool._turns[False] = turns
