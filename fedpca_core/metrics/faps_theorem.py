@@ -69,12 +69,15 @@ def beside_theorem(trace: Trace, problem: Problem) -> BesideTheorem | None:
     if trace.setting.participation < 1 or method.private_start:
         return None
     weights, norms = data.weights[:, None, None], data.weights * data.spectral_norms()
-    beta, z = weights * trace.state("penalty")[..., None, None], trace.estimates[:, None]
-    image = np.stack([weights * data.multiply(one) for one in x])
-    values, _ = _lagrangian(x, image, beta, z)
-    before, outside = _lagrangian(x[1:], image[1:], beta[:-1], z[:-1])
-    fall = before - _lagrangian(x[1:], image[1:], beta[:-1], z[1:])[0]
-    gradient = (outside**2).sum(axis=(1, 2))
+    beta, z = weights * trace.state("penalty")[..., None, None], trace.estimates
+    values, fall, gradient = np.zeros((3, len(x)))
+    for k, frames in enumerate(x):  # all at once would take several times what the run has kept
+        image = weights * data.multiply(frames)
+        values[k], _ = _lagrangian(frames, image, beta[k], z[k])
+        if k:
+            before, outside = _lagrangian(frames, image, beta[k - 1], z[k - 1])
+            fall[k] = before - _lagrangian(frames, image, beta[k - 1], z[k])[0]
+            gradient[k] = (outside**2).sum()
     crowd = len(norms) * float(beta.max() / max(beta.min(), np.finfo(float).tiny))
     total, decrease = float(problem.eigenvalues.sum()), method.inner_decrease
     exact = 1 - method.inner_residual
@@ -96,15 +99,14 @@ def beside_theorem(trace: Trace, problem: Problem) -> BesideTheorem | None:
     return BesideTheorem(omega, share, unmet, least, bound, values)
 
 
-def _lagrangian(x: Array, image: Array, beta: Array, z: Array) -> tuple[Array, Array]:
+def _lagrangian(x: Array, image: Array, beta: Array, z: Array) -> tuple[float, Array]:
     """Equation (9) with the closed multipliers (8), and what all uploads have outside of Z.
 
-    Axes: round, client, and those of a matrix.
+    Axes: client, and those of a matrix.
     """
     w = -remove_span(image, x)
     along, across = transpose(x) @ z, transpose(w) @ z
-    apart = (remove_span(z, x) ** 2).sum(axis=(2, 3))
-    value = (along * across).sum(axis=(2, 3)) - (x * image).sum(axis=(2, 3)) / 2
+    apart = (remove_span(z, x) ** 2).sum(axis=(1, 2))
+    value = (along * across).sum() - (x * image).sum() / 2 + (beta[:, 0, 0] * apart).sum() / 2
     sent = x @ (beta * along - across) - w @ along
-    value += beta[..., 0, 0] / 2 * apart
-    return value.sum(axis=1), remove_span(sent.sum(axis=1), z[:, 0])
+    return float(value), remove_span(sent.sum(axis=0), z)

@@ -1,6 +1,7 @@
 """FAPS beside its convergence theorem: the page says what the dense formulas say."""
 
 import re
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.metrics.faps_theorem import asked, beside_theorem
+from fedpca_core.metrics.table import consensus_gap
 from fedpca_core.papers.checks_faps import multiplier
 from fedpca_core.questions.converge import figures
 from fedpca_core.questions.converge.study import Convergence
@@ -91,6 +93,19 @@ def test_where_it_applies_every_local_solve_meets_conditions_13_and_14(changes):
 def test_what_the_run_does_otherwise_is_said(changes, words):
     found = beside_theorem(*covered(**changes))
     assert words in found.unmet and found.share < 1 and np.isnan(found.bound).all()
+
+
+def test_it_takes_no_more_memory_than_the_measures_of_the_run():
+    """A run whose states just fit would otherwise be refused for what is beside it."""
+    trace, problem = run(rounds=200, clients=20, features=50)
+    assert trace.frames.shape[0] == 201
+    peaks = []
+    for made in (lambda: consensus_gap(trace), lambda: beside_theorem(trace, problem)):
+        tracemalloc.start()
+        made()
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0]
 
 
 def test_of_other_runs_it_says_nothing():
