@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from itertools import combinations
 from pathlib import Path
@@ -99,6 +101,16 @@ def test_what_colour_alone_tells_apart_is_told_apart_without_one_kind_of_cone(sc
     for one, other in pairs:
         seen = [lab(palette.colour(name, scheme), sight) for name in (one, other)]
         assert np.linalg.norm(seen[0] - seen[1]) >= 15, f"{one} and {other}"
+
+
+@pytest.mark.parametrize("sight", SEEN)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_clients_of_one_shape_are_told_apart_without_one_kind_of_cone(scheme, sight):
+    script = (ROOT / "dashboard/player/frontend/duel.js").read_text(encoding="utf-8")
+    hues = json.loads(re.search(rf"const HUES = .*{scheme}: (\[[^\]]*\])", script)[1])
+    assert len(hues) == len(set(hues)) == 5
+    for one, other in combinations(hues, 2):
+        assert np.linalg.norm(lab(one, sight) - lab(other, sight)) >= 12, f"{one} and {other}"
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

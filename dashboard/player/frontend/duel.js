@@ -1,7 +1,7 @@
 // Two methods side by side: their messages on the way, and below the pictures what each has learnt.
 
 const OTHERS = [MARKERS.circle, ...["triangle-up", "diamond", "cross", "triangle-down", "star", "hexagon", "x"].map((name) => MARKERS[name])];
-const HUES = { light: ["#0072b2", "#d55e00", "#00795c", "#b0468e", "#8a6d00"], dark: ["#56b4e9", "#ff9a5a", "#2fd0a3", "#f0a0cf", "#f0e442"] };
+const HUES = { light: ["#0072b2", "#d55e00", "#00795c", "#b0468e", "#8822ee"], dark: ["#56b4e9", "#ff9a5a", "#2fd0a3", "#f0a0cf", "#f0e442"] };
 
 class DuelView {
   constructor(view) {
@@ -63,8 +63,8 @@ class DuelView {
     return element("div", { class: "fp-whose" }, this.mark(attacked), names[attacked], ...others.map((one) => this.mark(one)), "others");
   }
 
-  // Shapes tell eight clients apart, and with them colours that no kind of colour blindness merges
-  // tell forty; the attacked one is the only square.
+  // Shapes tell eight clients apart, and with them colours that stay apart without the cones for red
+  // or for green tell forty; the attacked one is the only square.
   look(owner) {
     const { scheme, text } = this.view.theme;
     if (owner === this.stage.attacked) return { path: MARKERS.square, colour: text };
