@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Collection
-from math import isfinite
+from math import inf
 from numbers import Integral
 
 
@@ -64,22 +64,18 @@ def require_known(what: str, name: str, known: Collection[str]) -> None:
 def require_at_least(what: str, value: float, least: float = 0, remedy: str = "") -> None:
     """Raise `InvalidInput` unless ``value`` is finite and not below the least that it may be."""
     more = f"; {remedy}" if remedy else ""
-    require(
-        isfinite(value) and value >= least, f"{what} must be at least {least}, not {value}{more}."
-    )
+    require(least <= value < inf, f"{what} must be at least {least}, not {value}{more}.")
 
 
 def require_positive(what: str, value: float, usual: object) -> None:
     """Raise `InvalidInput` unless ``value`` is positive and finite."""
-    require(
-        isfinite(value) and value > 0, f"{what} must be positive, not {value}; {usual} is usual."
-    )
+    require(0 < value < inf, f"{what} must be positive, not {value}; {usual} is usual.")
 
 
 def require_noise(deviation: float) -> None:
     """Raise `InvalidInput` unless ``deviation`` can be one of Gaussian noise."""
     require(
-        isfinite(deviation) and deviation >= 0,
+        0 <= deviation < inf,
         f"Noise is a standard deviation of at least 0, not {deviation}; 0 switches it off.",
     )
 

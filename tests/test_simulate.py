@@ -10,7 +10,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import fedpca_core as fp
-from fedpca_core.errors import InvalidInput
+from fedpca_core.errors import InvalidInput, require_at_least, require_noise, require_positive
 from fedpca_core.linalg import stiefel
 from fedpca_core.linalg.threads import LARGE, one_thread, share_out, share_rows
 from fedpca_core.problems.client_data import ClientData
@@ -447,3 +447,18 @@ def test_products_in_threads_are_those_of_a_loop() -> None:
 def test_a_large_matrix_of_zeros_has_norm_zero() -> None:
     data = ClientData.from_grams(np.stack([np.zeros((250, 250)), np.eye(250)]), np.array([5, 5]))
     assert np.array_equal(data.spectral_norms(), [0.0, 1.0])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -1, -(10**400)])
+def test_numbers_outside_their_limits_are_refused_and_no_whole_number_is_too_long(value):
+    """A file may hold a whole number that no float can."""
+    checks = (
+        lambda one: require_at_least("It", one, 1),
+        lambda one: require_positive("It", one, 1),
+        require_noise,
+    )
+    for check in checks:
+        check(1)
+        check(10**400)
+        with pytest.raises(InvalidInput, match="not"):
+            check(value)
