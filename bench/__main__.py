@@ -6,12 +6,15 @@ OPENBLAS_NUM_THREADS says otherwise, because that is how the dashboard runs.
 """
 
 import os
+import secrets
 import sys
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported, below
+# Servers that are started here tell their status.
+os.environ.setdefault("FEDPCA_STATUS_TOKEN", secrets.token_hex())
 
 #: Only when it is named: takes minutes and the whole machine, or needs Flower's own environment.
 BY_NAME = ("load", "flower", "peers")

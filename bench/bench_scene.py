@@ -1,7 +1,8 @@
 """How long a visitor waits at the front page: for the first picture, and after every dial.
 
-The server is warm and has its usual workers; the profile is fresh; browser and server share this
-machine's cores, whose load is printed with the figures.
+The server is warm and has its usual workers, the page has come to rest before a dial is turned, and
+the profile is fresh. Browser and server share this machine's cores, whose load is printed with the
+figures.
 """
 
 import os
@@ -9,6 +10,7 @@ import statistics
 import time
 from typing import Any
 
+from bench.bench_load import until_warm
 from scripts.browser import chromium
 
 REPEAT = 5
@@ -40,10 +42,13 @@ def main() -> None:
 def _waits(address: str) -> None:
     from tests.browser.tools import drawn
 
+    status = address.removeprefix("http://")
+    until_warm(status)
     with chromium() as browser:
         page = browser.new_page(bypass_csp=True, viewport={"width": 1440, "height": 900})
         page.goto(address)
         drawn(page)
+        until_warm(status)  # the curves behind the dials are there
         for dial in DIALS:
             waits = turned(page, dial)
             worst = statistics.quantiles(waits, n=20, method="inclusive")[-1]

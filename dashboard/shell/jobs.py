@@ -56,6 +56,8 @@ LISTEN_SECONDS = 0.1
 MOST_OVERTAKEN = 3
 #: A page with a partial picture is not drawn anew before, and later where many jobs wait.
 PARTIAL_SECONDS = 1.0
+#: Where a session keeps what runs beside its page.
+_BESIDE = "_beside"
 
 
 @dataclass
@@ -393,11 +395,10 @@ def beside(
         The fragment of the page, by key, in which this is called.
     """
     visitor, key = visitor_here(), study.identity(settings, data)
-    asked = f"_job_{study.key}"
-    before = st.session_state.get(asked)
-    if before not in (None, key) and (left := registry().find(before)) is not None:
-        left.leave(visitor)
-    st.session_state[asked] = key
+    before = st.session_state.get(_BESIDE)
+    if before != key:
+        _leave(before)
+    st.session_state[_BESIDE] = key
     try:
         require_here(study.needs(settings))
         limits.check(study, settings, data)
@@ -415,6 +416,12 @@ def beside(
             streamlit_internals.run_again([part])  # without a further look
 
     look()
+
+
+def _leave(key: Hashable) -> None:
+    """This visitor has turned from that job, if there is one, to something else."""
+    if key is not None and (left := registry().find(key)) is not None:
+        left.leave(visitor_here())
 
 
 def follow(job: Job, run: Run[R]) -> R | None:
@@ -480,10 +487,9 @@ def show(
     asked, picture = f"_job_{name}", f"_drawn_{name}"
     visitor = visitor_here()
     before = st.session_state.get(asked)
-    if before is not None and before != key:
-        left = registry().find(before)
-        if left is not None:
-            left.leave(visitor)
+    if before != key:
+        _leave(before)
+        _leave(st.session_state.get(_BESIDE))  # of settings that were: it would be in the way
     st.session_state[asked] = key
 
     def start(again: bool = False) -> Job:

@@ -14,6 +14,8 @@ from streamlit.testing.v1 import AppTest
 from dashboard.shell import jobs, workers
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.anomaly.learning import Learnt
+from fedpca_core.questions.catalogue import DIAL_CURVES
+from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.steps import Run, Step
 
 
@@ -181,6 +183,36 @@ def test_what_stays_beside_a_refusal_is_said_to_be_of_other_settings(sentences: 
     assert [text.value for text in app.text] == ["one"] * (not sentences)
     old = [caption for caption in app.caption if "of other settings" in caption.value]
     assert len(old) == (not sentences)
+
+
+def with_curves() -> None:
+    """A page with a number, and a long study beside its answer."""
+    import streamlit as st
+
+    from dashboard.shell import jobs
+    from fedpca_core.questions.catalogue import DIAL_CURVES
+    from fedpca_core.questions.home.settings import SceneSettings
+
+    number = int(st.number_input("number", 0))
+    jobs.show(number, lambda job: number, st.text, name="it")
+    if number == 0:
+        jobs.beside(DIAL_CURVES, SceneSettings(), lambda _: None, part="nowhere")
+
+
+def test_what_runs_beside_an_answer_ends_when_something_else_is_asked(monkeypatch) -> None:
+    """It gives way to others, and on two cores it would still be in their way."""
+    held = jobs.Job("curves")
+    monkeypatch.setattr(jobs, "_asked", lambda *_, visitor, **__: (held.touch(visitor), held)[1])
+    found = jobs.Registry.find
+    key = DIAL_CURVES.identity(SceneSettings(), None)
+    monkeypatch.setattr(
+        jobs.Registry, "find", lambda self, asked: held if asked == key else found(self, asked)
+    )
+    app = AppTest.from_function(with_curves, default_timeout=60).run()
+    assert not app.exception and held.wanted()
+    app.number_input[0].set_value(1).run()
+    assert not app.exception and app.text[0].value == "1"
+    assert not held.wanted()
 
 
 def test_refusals_and_failures_are_sentences() -> None:
