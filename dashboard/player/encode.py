@@ -261,7 +261,7 @@ def _side(side: Side, blocks: _Blocks) -> dict[str, Any]:
         for name in (
             "title",
             "kind",
-            "stands_for",
+            "made",
             "help",
             "protection",
             "stamp",

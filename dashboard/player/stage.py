@@ -40,9 +40,9 @@ class Side:
     #: title, colour: Its name, and its key in the palette.
     title: str
     colour: str
-    #: kind, stands_for: What its message is and how large; the method's name in full.
+    #: kind, made: What its message is and how large; how it is made, where that hides what it is.
     kind: str
-    stands_for: str
+    made: str
     #: What shows when the pointer rests on that.
     help: str
     #: As of the stage.

@@ -36,5 +36,8 @@ def look(lecture: bool, story: bool, shown: bool, hidden: Collection[str]) -> No
     rules = [f"{_PARTS[name]} {{ display: none !important; }}" for name in sorted(hidden)]
     if "parameters" in hidden:  # the play bar stands on nothing
         rules.append(".fp-scene > .fp-transport { bottom: 0 !important; }")
+        if shown:  # and there is room for a sentence
+            asked = '.fp-scene:not([data-hide~="sentence"]) > .fp-sentence'
+            rules.append(f"{asked} {{ display: revert !important; }}")
     # The element is always there: nothing below it moves when a state changes.
     st.html(f"<span></span><style>{' '.join(sheets + rules)}</style>")

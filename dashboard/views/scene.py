@@ -102,8 +102,8 @@ def opening(
     off = min((one.sines[-1] for one in sides), default=0.0)
     if scene is None or scene.facts.guarantee is None or degrees(off) <= FAIR:
         words.markdown(
-            f"{settings.clients} clients (hospitals) do PCA together. Only matrices leave. "
-            f"A server attacks {who(settings, scene.facts if scene else None)}."
+            f"{settings.clients} hospitals (clients) find the PCA of all their {objects}; only "
+            f"matrices leave. The server attacks {who(settings, scene.facts if scene else None)}."
         )
         return
     cost = (
@@ -271,14 +271,14 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
         title=method.title,
         colour=settings.method,
         kind=f"{method.title} {sent}, {shape}",
-        stands_for=method.stands_for,
+        made="after a step of its own" if protection == "mask" else "",
         help=f"{method.stands_for}. {meaning}" if method.stands_for else meaning,
         protection=protection,
         message=frames(scene.message, len(scene.message[0])),
         components=frames(scene.answer.components, 2),
         places=to_uint8(scene.answer.places, -1.0, 1.0),
         off=[
-            f"{degrees(sine):.0f}° from true PCA" + " so far" * (k < scene.rounds)
+            f"{degrees(sine):.0f}° off" + " so far" * (k < scene.rounds)
             for k, sine in enumerate(scene.sines)
         ],
         stamp=f"{scene.records} of {scene.records}",

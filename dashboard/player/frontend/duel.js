@@ -40,7 +40,7 @@ class DuelView {
       return { canvas, part, context: canvas.getContext("2d") };
     };
     const message = picture(side.message, `Its latest message by ${side.title}, column by column`);
-    const words = element("span", { title: side.help }, element("b", { text: side.kind }), element("span", { text: side.stands_for }));
+    const words = element("span", { title: side.help }, element("b", { text: side.kind }), element("span", { text: side.made }));
     const sent = element("div", { class: "fp-sent", "data-protection": side.protection }, message.canvas, words);
     const components = picture(side.components, `The first directions learnt by ${side.title}, as pictures`);
     const map = element("canvas", { class: "fp-map", role: "img", "data-testid": `learnt-${at}`,
@@ -48,9 +48,9 @@ class DuelView {
       title: `Records of all clients along the first two directions learnt by ${side.title}, coloured by client; squares: ${this.stage.names[this.stage.attacked]}` });
     const off = element("b", { class: "fp-off-by" });
     const learnt = element("section", { class: `fp-learnt fp-learnt-${at}` },
-      element("div", { class: "fp-title" }, "All learn ", simulationTag(), off),
+      element("div", { class: "fp-title" }, "All learn joint PCA ", simulationTag(), off),
       element("div", { class: "fp-answers" }, element("div", { class: "fp-map-box" }, map, at ? null : this.whose()),
-        element("div", { class: "fp-tiles" }, components.canvas, "directions")));
+        element("div", { class: "fp-tiles" }, components.canvas, at ? "" : "directions")));
     learnt.style.setProperty("--fp-side", side.colour[theme.scheme]);
     sent.style.setProperty("--fp-side", side.colour[theme.scheme]);
     return { side, sent, message, learnt, components, map, off };

@@ -71,7 +71,7 @@ class ImageView {
   land([rows, columns], caption) {
     this.tiles = 0;
     const { view } = this;
-    this.caption.textContent = `Opening message ${view.round}: records come one by one.`;
+    this.caption.textContent = `Opening message ${view.round}: tile by tile.`;
     const wide = Math.ceil(this.image.columns / columns);
     let tile = -TRAVEL / LANDS;
     this.landing = setInterval(() => {
