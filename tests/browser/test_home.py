@@ -295,6 +295,6 @@ def test_before_a_room_a_reveal_leaves_the_dials_on_the_screen(open_page):
     expect(page.locator(".fp-replay")).to_have_attribute("data-playing", "true", timeout=30_000)
     dials = [page.locator(f".st-key-{name}") for name in ("method", "clients", "epsilon")]
     places = [dial.bounding_box() for dial in dials]
-    assert all(0 < place["y"] and place["y"] + place["height"] <= 768 for place in places)
+    assert all(place["y"] > 0 and place["y"] + place["height"] <= 768 for place in places)
     expect(page.locator(".fp-replay")).to_have_attribute("data-playing", "false", timeout=60_000)
     assert [dial.bounding_box() for dial in dials] == places
