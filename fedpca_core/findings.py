@@ -145,7 +145,7 @@ class Finding:
 
     @property
     def words(self) -> str:
-        """The finding as a page prints it, without a full stop."""
+        """What the server has of it, as a page prints it: without “the server” and a full stop."""
         if self.status is Status.PROVED_CLOSED:
             return f"cannot, because {self.basis}"
         often = "" if self.share is None else f", in {self.share}"
@@ -155,9 +155,9 @@ class Finding:
             return f"has {self.figure}{often}; {self.basis}"
         if self.status is Status.NOT_OPENED:
             draws = 1 if self.figure is None else self.figure.draws
-            many = "1 attack" if self.tried == 1 else f"{self.tried} attacks"
+            many = "our one attack" if self.tried == 1 else f"any of our {self.tried} attacks"
             how_often = "1 draw" if draws == 1 else f"{draws} draws"
-            return f"none of our {many} opened it, in {how_often}; {self.basis}"
+            return f"has not opened it with {many}, in {how_often}; {self.basis}"
         price = f" (about {self.seconds:.2g} s)" if self.seconds else ""
         return f"not tried{price}: {self.basis}"
 

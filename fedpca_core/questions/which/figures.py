@@ -182,7 +182,8 @@ def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = Non
     yield from others
     if smaller := sizes.said(settings, data, found.clients):
         yield Note(smaller)
-    yield Caption(words("which-lost", seeds=found.seeds))
+    seeds = "1 seed" if found.seeds == 1 else f"{found.seeds} seeds"
+    yield Caption(words("which-lost", seeds=seeds))
     yield Chart("advice_view", [speed(found, settings)])
     table = judged(found, settings)
     yield Table(table, "Every candidate", ("Loses", "Worst client", "Bytes", "On the line"))
