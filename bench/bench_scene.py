@@ -1,8 +1,7 @@
 """How long a visitor waits at the front page: for the first picture, and after every dial.
 
 The server is warm and has its usual workers, the page has come to rest before a dial is turned, and
-the profile is fresh. Browser and server share this machine's cores, whose load is printed with the
-figures.
+the profile is fresh. Browser and server share this machine's cores, whose load is printed too.
 """
 
 import os

@@ -95,6 +95,8 @@ class Stage:
     sides: Sequence[Side] = ()
     #: Whose the records of their places are.
     owners: NDArray[np.uint8] | None = None
+    #: How far off the attacked client's own answer is, without the others.
+    alone: str = ""
     #: What is said on the right once the left has its stamp and the right has none.
     invitation: str = ""
     #: Rows and columns of one record in the pictures below, a line between them included.
@@ -137,6 +139,7 @@ class Stage:
             "protection": self.protection,
             "protectionLabel": self.protection_label,
             "protectionHelp": self.protection_help,
+            "alone": self.alone,
             "invitation": self.invitation,
             "tile": self.tile,
         }

@@ -395,8 +395,7 @@ def beside(
         The fragment of the page, by key, in which this is called.
     """
     visitor, key = visitor_here(), study.identity(settings, data)
-    before = st.session_state.get(_BESIDE)
-    if before != key:
+    if (before := st.session_state.get(_BESIDE)) != key:
         _leave(before)
     st.session_state[_BESIDE] = key
     try:

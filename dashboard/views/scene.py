@@ -256,6 +256,7 @@ def _duel(scene: Scene, settings: SceneSettings) -> Stage:
         _stage(scene, settings),
         sides=sides,
         owners=scene.answer.owners.astype(np.uint8),
+        alone=f"alone: {degrees(scene.answer.alone):.0f}°",
         tile=(scene.truth.shape[1] + 1, scene.truth.shape[2] + 1),
         invitation="" if right.since is not None else f"Now look right: {does}",
     )

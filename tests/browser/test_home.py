@@ -79,7 +79,7 @@ def test_the_duel_opens_slowly_and_stops_when_the_server_has_every_record(open_p
         assert METHODS[method.lower()].stands_for in words.get_attribute("title")
     expect(page.locator(".fp-sent > span").nth(1)).to_contain_text("after a step of its own")
     # Whose the dots are, and what is solid and what is dotted behind the dials.
-    expect(page.locator(".fp-whose")).to_have_text(["Client 3others"])
+    expect(page.locator(".fp-whose")).to_have_text(["Client 3 (alone: 74°)others"])
     expect(page.locator(".fp-learnt-0")).to_contain_text("All learn joint PCA")
     # Clients and methods are told apart by shapes, whatever colours a reader sees.
     shape = "(all) => all.map((one) => one.getAttribute('d'))"

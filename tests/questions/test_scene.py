@@ -16,6 +16,7 @@ from fedpca_core.questions.home.scene import LivePicture, Scene, _sine, outcome_
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.stored import stored
 from fedpca_core.steps import outcome
+from fedpca_core.study.build import build_problem
 from fedpca_core.study.own_data import NoFile, OwnData
 
 DUEL = SceneSettings(clients=4, records_per_client=12.0, components=6, rounds=10, client=1)
@@ -101,6 +102,19 @@ def test_the_answer_is_the_same_picture_for_methods_that_agree():
     # The first direction is the one along which the records spread most.
     spread = (duel.answer.places[-1] ** 2).sum(axis=0)
     assert spread[0] >= spread[1]
+
+
+def test_a_client_alone_is_further_off_than_all_together():
+    """What a federation is for; the picture says both."""
+    duel = outcome(STUDY.run(DUEL))
+    problem = build_problem(DUEL)
+    one, all_ = (
+        np.linalg.eigh(records @ records.T)[1][:, -DUEL.components :]
+        for records in (problem.blocks[DUEL.client], np.hstack(problem.blocks))
+    )
+    cosine = np.linalg.svd(one.T @ all_)[1].min()
+    assert duel.answer.alone == pytest.approx(np.sqrt(1 - cosine**2), abs=1e-7)
+    assert duel.sines[-1] < 0.5 * duel.answer.alone
 
 
 def test_what_is_sent_is_on_show():

@@ -58,9 +58,9 @@ class DuelView {
 
   // Marks of one shape and colour are the records of one client, and stand below its card.
   whose() {
-    const { owners, names, attacked } = this.stage;
+    const { owners, names, attacked, alone } = this.stage;
     const others = [...new Set(owners)].filter((one) => one !== attacked).slice(0, 3);
-    return element("div", { class: "fp-whose" }, this.mark(attacked), names[attacked], ...others.map((one) => this.mark(one)), "others");
+    return element("div", { class: "fp-whose" }, this.mark(attacked), `${names[attacked]} (${alone})`, ...others.map((one) => this.mark(one)), "others");
   }
 
   // Shapes tell eight clients apart, and with them colours that stay apart without the cones for red

@@ -14,6 +14,7 @@ from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.errors import require
 from fedpca_core.findings import Finding
+from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Exchange
 from fedpca_core.questions import costs
@@ -64,6 +65,8 @@ class Answer:
     places: Array
     #: (records,) int: The client that holds each.
     owners: IntArray
+    #: Sine of the largest angle of the attacked client's own PCA (simulation only).
+    alone: float
 
 
 @dataclass(frozen=True)
@@ -378,6 +381,7 @@ def _answer(estimates: Array, problem: Problem, client: int) -> Answer:
     for k in range(len(turned) - 2, -1, -1):
         same = (turned[k] * turned[k + 1]).sum(axis=0) >= 0
         turned[k] *= np.where(same, 1.0, -1.0)
+    own, components = np.linalg.svd(problem.blocks[client], full_matrices=False)[0], held.shape[1]
     places = np.swapaxes(np.swapaxes(turned[:, :, :2], 1, 2) @ records, 1, 2)
     size = float(np.abs(places).max(initial=0.0)) or 1.0
     if places.shape[2] == 1:
@@ -386,6 +390,7 @@ def _answer(estimates: Array, problem: Problem, client: int) -> Answer:
         np.stack([column_tiles(one[:, :LEARNT], shape_of(problem)) for one in turned]),
         places / size,
         np.repeat(np.arange(problem.clients), [len(few) for few in kept]),
+        float(largest_sine(own[:, :components], problem.target(components))),
     )
 
 
