@@ -106,7 +106,7 @@ class TableFacts:
             f"Dropping rows keeps {self.complete_rows:,} of {self.rows:,}; dropping columns keeps "
             f"{self.complete_columns:,} of {wide:,}; filling keeps all, but what is filled varies "
             "less than records do, and with no other column. Under an ε an empty cell counts as 0, "
-            "before centring: far from a column's values, a public value in the file is better."
+            "before centring; where that is far from a column's values, fill in a public one."
         )
 
     def best_for_gaps(self) -> str:

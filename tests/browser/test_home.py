@@ -69,7 +69,7 @@ def test_the_duel_opens_slowly_and_stops_when_the_server_has_every_record(open_p
     expect(page.locator(".fp-stamp").nth(1)).to_have_text("0 of 30")
     expect(page.locator(".fp-invitation")).to_have_text("Now look right: FAPS masks its messages")
     assert page.locator(".fp-client").count() == 8
-    # What a fresh reader asked: whose records, what SSI and FAPS are, degrees of what.
+    # What a fresh reader asked: whose records, what SSI and FAPS are (on hover), degrees of what.
     expect(page.locator(".fp-client.fp-attacked span")).to_be_visible()
     opening = page.locator(".st-key-opening_line")
     expect(opening).to_contain_text("find the PCA of all their digits")
@@ -80,7 +80,7 @@ def test_the_duel_opens_slowly_and_stops_when_the_server_has_every_record(open_p
     expect(page.locator(".fp-sent > span").nth(1)).to_contain_text("after a step of its own")
     # Whose the dots are, and what is solid and what is dotted behind the dials.
     expect(page.locator(".fp-whose")).to_have_text(["Client 3 (alone: 74°)others"])
-    expect(page.locator(".fp-learnt-0")).to_contain_text("All learn joint PCA")
+    expect(page.locator(".fp-learnt-0")).to_contain_text("Learnt: joint PCA")
     # Clients and methods are told apart by shapes, whatever colours a reader sees.
     shape = "(all) => all.map((one) => one.getAttribute('d'))"
     assert len(set(page.locator(".fp-client small path").evaluate_all(shape))) == 8

@@ -48,9 +48,9 @@ class DuelView {
       title: `Records of all clients along the first two directions learnt by ${side.title}, coloured by client; squares: ${this.stage.names[this.stage.attacked]}` });
     const off = element("b", { class: "fp-off-by" });
     const learnt = element("section", { class: `fp-learnt fp-learnt-${at}` },
-      element("div", { class: "fp-title" }, "All learn joint PCA ", simulationTag(), off),
+      element("div", { class: "fp-title" }, "Learnt: joint PCA ", simulationTag(), off),
       element("div", { class: "fp-answers" }, element("div", { class: "fp-map-box" }, map, at ? null : this.whose()),
-        element("div", { class: "fp-tiles" }, components.canvas, at ? "" : "directions")));
+        element("div", { class: "fp-tiles" }, components.canvas, "directions")));
     learnt.style.setProperty("--fp-side", side.colour[theme.scheme]);
     sent.style.setProperty("--fp-side", side.colour[theme.scheme]);
     return { side, sent, message, learnt, components, map, off };
@@ -60,7 +60,7 @@ class DuelView {
   whose() {
     const { owners, names, attacked, alone } = this.stage;
     const others = [...new Set(owners)].filter((one) => one !== attacked).slice(0, 3);
-    return element("div", { class: "fp-whose" }, this.mark(attacked), `${names[attacked]} (${alone})`, ...others.map((one) => this.mark(one)), "others");
+    return element("div", { class: "fp-whose", title: `How far off the PCA of its own records is: ${names[attacked]}, ${alone}` }, this.mark(attacked), `${names[attacked]} (${alone})`, ...others.map((one) => this.mark(one)), "others");
   }
 
   // Shapes tell eight clients apart, and with them colours that stay apart without the cones for red

@@ -381,7 +381,7 @@ def _answer(estimates: Array, problem: Problem, client: int) -> Answer:
     for k in range(len(turned) - 2, -1, -1):
         same = (turned[k] * turned[k + 1]).sum(axis=0) >= 0
         turned[k] *= np.where(same, 1.0, -1.0)
-    own, components = np.linalg.svd(problem.blocks[client], full_matrices=False)[0], held.shape[1]
+    own = np.linalg.svd(problem.blocks[client], full_matrices=False)[0][:, : held.shape[1]]
     places = np.swapaxes(np.swapaxes(turned[:, :, :2], 1, 2) @ records, 1, 2)
     size = float(np.abs(places).max(initial=0.0)) or 1.0
     if places.shape[2] == 1:
@@ -390,7 +390,7 @@ def _answer(estimates: Array, problem: Problem, client: int) -> Answer:
         np.stack([column_tiles(one[:, :LEARNT], shape_of(problem)) for one in turned]),
         places / size,
         np.repeat(np.arange(problem.clients), [len(few) for few in kept]),
-        float(largest_sine(own[:, :components], problem.target(components))),
+        float(largest_sine(own, problem.target(held.shape[1]))),
     )
 
 
