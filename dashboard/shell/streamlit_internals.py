@@ -157,11 +157,17 @@ def _replace(place: str, ours: Callable[..., Any]) -> None:
 
 # ---------------------------------------------------------------------- while a page runs
 def overtaken() -> bool:
-    """Whether the visitor asks for something else than the run under way; never, if unknown."""
+    """Whether the visitor asks for something else than the run under way; never, if unknown.
+
+    A part of the page that looks again by itself asks for nothing.
+    """
     here, nothing = inside(RUN_HERE), inside(NOTHING_ASKED)
-    context = None if here is None else here(suppress_warning=True)
-    asked = getattr(getattr(context, "script_requests", None), "_state", nothing)
-    return isinstance(asked, type(nothing)) and asked is not nothing
+    requests = getattr(
+        None if here is None else here(suppress_warning=True), "script_requests", None
+    )
+    asked, what = getattr(requests, "_state", nothing), getattr(requests, "_rerun_data", None)
+    by_itself = getattr(what, "is_auto_rerun", False) and getattr(what, "fragment_id_queue", [])
+    return isinstance(asked, type(nothing)) and asked is not nothing and not by_itself
 
 
 def unbind(parameter: str) -> None:

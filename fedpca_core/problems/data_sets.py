@@ -63,11 +63,6 @@ class DataSet:
     instead: str = ""
 
     @property
-    def comes_along(self) -> bool:
-        """Whether it is there wherever the laboratory is, at least as a sample."""
-        return bool(self.bundled) or not self.files
-
-    @property
     def by_form(self) -> bool:
         """Whether its publisher gives it out through a page, where no program can fetch it."""
         return bool(self.originals) and not all(one.address for one in self.originals)

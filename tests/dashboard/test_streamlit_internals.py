@@ -105,8 +105,13 @@ def test_a_dial_that_is_turned_is_heard(monkeypatch) -> None:
         script_run_context, "get_script_run_ctx", lambda suppress_warning=False: context
     )
     assert not internals.overtaken()
+    requests.request_rerun(RerunData(fragment_id="curves", is_auto_rerun=True))
+    assert not internals.overtaken(), "a part that looks by itself ended the wait for a picture"
     requests.request_rerun(RerunData(fragment_id="dials"))
     assert internals.overtaken()
+    requests.request_rerun(RerunData())
+    requests.request_rerun(RerunData(fragment_id="curves", is_auto_rerun=True))
+    assert internals.overtaken(), "a page that is asked for is, whatever looks meanwhile"
     requests._state = "something else"  # not what we know: nothing is concluded
     assert not internals.overtaken()
 
