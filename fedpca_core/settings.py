@@ -14,7 +14,7 @@ import tomllib
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar, cast
@@ -504,13 +504,7 @@ class Settings:
 
     def carried(self, other: type[S]) -> S:
         """Settings of another page that agree with these wherever both have the parameter."""
-        values: dict[str, Any] = {}
-        for name, description in other.parameters().items():
-            if name in self.parameters():
-                value = description.nearest(getattr(self, name))
-                if value is not None:
-                    values[name] = value
-        return other(**values)
+        return cast(S, _carried(self, other))  # type: ignore[arg-type]  # a class can be hashed
 
     def idle(self) -> Mapping[str, str]:
         """Fields that make no difference beside the others, and for each the sentence why.
@@ -524,9 +518,7 @@ class Settings:
 
         That is what is only shown, and what is `idle`.
         """
-        unused = [name for name, described in self.parameters().items() if described.view]
-        defaults = {name: self.parameters()[name].default for name in (*unused, *self.idle())}
-        return replace(self, **defaults)
+        return cast(Self, _run_key(self))
 
     # ------------------------------------------------------------------ in
     @classmethod
@@ -621,6 +613,26 @@ class Settings:
                 else:
                     refused[name] = str(refusal), description.fitting(value)
         return LinkRead(cls(**values), tuple(notes), refused, tuple(faults))
+
+
+# Pages ask for the same ones in every run, and many visitors for those of one link.
+@lru_cache(maxsize=1000)
+def _run_key(settings: Settings) -> Settings:
+    described = settings.parameters()
+    unused = [name for name, parameter in described.items() if parameter.view]
+    defaults = {name: described[name].default for name in (*unused, *settings.idle())}
+    return replace(settings, **defaults)
+
+
+@lru_cache(maxsize=1000)
+def _carried(settings: Settings, other: type[Settings]) -> Settings:
+    values: dict[str, Any] = {}
+    for name, description in other.parameters().items():
+        if name in settings.parameters():
+            value = description.nearest(getattr(settings, name))
+            if value is not None:
+                values[name] = value
+    return other(**values)
 
 
 def _plain(value: Value) -> Any:

@@ -152,4 +152,4 @@ settings = controls.settings()
 if job is not None:
     jobs.below(job, study.key, drawing(figures.whose_records, settings))
 script.fold(settings, [study], data)
-share.take_away(settings, {study: job and job.result}, data)
+share.take_away(settings, lambda: {study: job and job.result}, data)

@@ -34,19 +34,6 @@ def messages() -> None:
     jobs.below(job, "messages", attack.messages)
 
 
-@st.fragment(key="taken")
-def take_away() -> None:
-    """What there is of the page to take away, and where it goes on."""
-    of_records = recovered.result if recovered else None
-    share.take_away(
-        settings,
-        {attack.RECORDS: of_records, STUDY: job.result, **sections},
-        data,
-        ("privacy", "FedPower under attack", "lock"),
-        (settings.carried(ConvergeSettings), "Compare the costs of this run"),
-    )
-
-
 # The first page of a visit begins with the picture that its link asks for; dials follow.
 opening = controls.opening
 early = opening is not None and opening.problem != "table"
@@ -107,4 +94,10 @@ sections = attack.further(controls, data)
 settings = controls.settings()
 messages()
 script.fold(settings, studies_of(settings), data)
-take_away()
+share.take_away(
+    settings,
+    lambda: {attack.RECORDS: recovered and recovered.result, STUDY: job.result, **sections},
+    data,
+    ("privacy", "FedPower under attack", "lock"),
+    (settings.carried(ConvergeSettings), "Compare the costs of this run"),
+)

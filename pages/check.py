@@ -36,4 +36,4 @@ job = jobs.study(STUDY, settings, drawing(figures.checked, settings), sentences=
 st.caption(words("check-file"))
 script.fold(settings, [STUDY])
 ways = ("which", "Choose a method"), ("attack", "Watch an attack")
-share.take_away(settings, {STUDY: job.result}, None, *ways)
+share.take_away(settings, lambda: {STUDY: job.result}, None, *ways)

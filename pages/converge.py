@@ -92,13 +92,12 @@ def further() -> None:
         mapped = jobs.study(BUDGETS, settings, drawing(figures.budgets, settings), data=shown.data)
         others[BUDGETS] = mapped.result
     script.fold(settings, studies_of(settings), shown.data)
-
-    @st.fragment(key="taken")
-    def taken() -> None:
-        way = settings.carried(AttackSettings), "Attack this run"
-        share.take_away(settings, {STUDY: shown.job.result, **others}, shown.data, way)
-
-    taken()
+    share.take_away(
+        settings,
+        lambda: {STUDY: shown.job.result, **others},
+        shown.data,
+        (settings.carried(AttackSettings), "Attack this run"),
+    )
 
 
 with chart:

@@ -100,7 +100,7 @@ def experiment() -> None:
     @st.fragment(key="taken")
     def taken() -> None:
         """What there is to take away."""
-        share.take_away(settings, {STUDY: job.result}, data, folded=False)
+        share.offers(settings, {STUDY: job.result}, data)
 
     @st.fragment(key="known")
     def known() -> None:

@@ -53,4 +53,4 @@ experiments.doors(settings)
 
 sources.section()
 script.fold(settings, [ROWS, EXPERIMENT])
-share.take_away(settings, results, None)
+share.take_away(settings, lambda: results, None)

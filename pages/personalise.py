@@ -96,4 +96,4 @@ elif settings.exposure:
 script.fold(
     settings, [study for study in (COMPARISON, SWEEP, EXPOSURE) if study.wanted(settings)], data
 )
-share.take_away(settings, results, data)
+share.take_away(settings, lambda: results, data)

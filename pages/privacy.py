@@ -94,4 +94,4 @@ if view not in ("figures", "ways"):
     lay_out(figures.protection(promises, settings))
 lay_out([figures.READING])
 script.fold(settings, list(results), data)
-share.take_away(settings, results, data)
+share.take_away(settings, lambda: results, data)

@@ -58,4 +58,4 @@ results[STATEMENTS] = stated.result
 lay_out([figures.REPAIR, figures.FOR_PCA])
 
 script.fold(settings, [METHOD, SWEEPS, STATEMENTS], data)
-share.take_away(settings, results, data, ("personalise", "Personalised PCA"))
+share.take_away(settings, lambda: results, data, ("personalise", "Personalised PCA"))

@@ -51,4 +51,4 @@ if data is None:
 else:
     found = jobs.study(STUDY, settings, drawn, data=data).result
 script.fold(settings, [STUDY], data)
-share.take_away(settings, {STUDY: found}, data)
+share.take_away(settings, lambda: {STUDY: found}, data)

@@ -29,16 +29,14 @@ def hidden() -> None:
     jobs.below(job, STUDY.key, lambda found: lay_out(figures.hidden(found)))
 
 
-@st.fragment(key="taken")
-def take_away() -> None:
+def results() -> dict[Study[Any, Any], Any]:
     """What there is of the page to take away."""
-    results: dict[Study[Any, Any], Any] = {
+    return {
         ADVICE: recommended.result,
         REMEDIES: searched[0].result if searched else None,
         STUDY: job.result,
         LOOK: first_look.result if first_look else None,
     }
-    share.take_away(settings, results, data)
 
 
 @st.fragment(key="would")
@@ -153,4 +151,4 @@ with pictured:
     )
 hidden()
 script.fold(settings, studies_of(settings), data)
-take_away()
+share.take_away(settings, results, data)

@@ -3,17 +3,17 @@
 A page computes a whole run, hands it over once, and the reader scrubs, plays and zooms in the
 browser without asking the server again.
 
-    replay(
+    prepared(
         key="run",
         rounds=100,
         panels=[Panel(key="error", title="Error", x_title="round", y_title="sin θ", curves=...)],
         images=[[Images("Estimate", to_uint8(frames, -1, 1), low=-1, high=1)]],
-    )
+    )()
 
-`chart` shows the same panels without the transport.
+`chart` shows panels without the transport.
 """
 
-from dashboard.player.component import again, chart, prepared, replay
+from dashboard.player.component import again, chart, prepared
 from dashboard.player.stage import Lecture, PlayedRun, Side, Stage
 from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Mark, Panel, to_uint8
 
@@ -31,6 +31,5 @@ __all__ = [
     "again",
     "chart",
     "prepared",
-    "replay",
     "to_uint8",
 ]

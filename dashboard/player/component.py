@@ -50,28 +50,29 @@ def prepared(
     key: str,
     panels: Sequence[Panel | Heat] = (),
     images: Sequence[Sequence[Images]] = (),
+    rounds: int | None = None,
     **view: Any,
 ) -> Callable[..., None]:
-    """Lay a run with a transport bar out, once for all who see it; returns what shows it.
+    """Lay a run out once for all who see it, with a transport bar; returns what shows it.
 
     The view updates in place: a reader's zoom, hidden curves, current round and playing go on
     when the data change. Nothing is sent to the server while scrubbing. Arguments and refusals are
-    those of `encode`; what shows it may be given ``on_attack``, which is called when a reader
-    presses the button of a side that has one.
+    those of `encode`, but that without ``rounds`` all of it stands still. What shows it may be
+    given ``on_chosen``, which is called when a reader presses the button of a side that has one, or
+    a point of what is choosable.
     """
-    data = encode(key=key, panels=panels, images=images, **view)
+    if rounds is None:
+        curves = [curve for panel in panels if isinstance(panel, Panel) for curve in panel.curves]
+        rounds = max((len(curve.x) - 1 for curve in curves if len(curve.x)), default=0)
+        view["playback"] = False
+    data = encode(key=key, panels=panels, images=images, rounds=rounds, **view)
 
-    def show(on_attack: Callable[[], None] | None = None) -> None:
+    def show(on_chosen: Callable[[], None] | None = None) -> None:
         figures.keep(key, partial(printed, key, panels, images))
-        mount = _mount if on_attack is None else partial(_mount, on_chosen_change=on_attack)
+        mount = _mount if on_chosen is None else partial(_mount, on_chosen_change=on_chosen)
         mount(key=key, data=data, height="content")
 
     return show
-
-
-def replay(**view: Any) -> None:
-    """Lay a run out as `prepared` does, and show it."""
-    prepared(**view)()
 
 
 def again(key: str, view: bytes) -> None:
@@ -80,36 +81,17 @@ def again(key: str, view: bytes) -> None:
 
 
 def chart(
-    *,
-    key: str,
-    panels: Sequence[Panel | Heat] = (),
-    images: Sequence[Sequence[Images]] = (),
-    on_choice: Callable[[str, int], None] | None = None,
+    *, key: str, panels: Sequence[Panel | Heat], on_choice: Callable[[str, int], None] | None = None
 ) -> None:
-    """Show panels and still images without a transport; updates in place like `replay`.
+    """Show panels that stand still.
 
     ``on_choice`` is called with the name of a curve and the number of a point along it when the
     reader clicks on one.
     """
-    longest = max(
-        (len(curve.x) for panel in panels if isinstance(panel, Panel) for curve in panel.curves),
-        default=1,
-    )
-    rounds = max(longest - 1, 0)
-    if on_choice is None:
-        replay(key=key, rounds=rounds, panels=panels, images=images, playback=False)
-        return
 
     def chosen() -> None:
         point = st.session_state[key].get("chosen")
-        if point:
+        if on_choice is not None and point:
             on_choice(str(point["curve"]), int(point["point"]))
 
-    _mount(
-        key=key,
-        data=encode(
-            key=key, rounds=rounds, panels=panels, images=images, playback=False, choosable=True
-        ),
-        height="content",
-        on_chosen_change=chosen,
-    )
+    prepared(key=key, panels=panels, choosable=on_choice is not None)(on_choice and chosen)

@@ -95,6 +95,7 @@ class Controls(Generic[S]):
         self._ends_key = f"_upper_ends_{settings.kind}"
         self._most = dict(most)
         self._apart: set[str] = set()
+        self._made: tuple[dict[str, Any], S] = {}, settings()
         self._unpack()
         if before not in (None, settings.kind):
             # Back comes with an empty address, from which bound widgets would take their defaults;
@@ -110,6 +111,7 @@ class Controls(Generic[S]):
         self._linked: S = reading.configuration
         self._refused = {**reading.refused, **self._beyond()}
         #: Why parameters make no difference beside the others, by field.
+        self._before_drawing = self._expected()
         self.idle = self._idle()
         st.session_state[self._whole_key] = False
 
@@ -349,16 +351,14 @@ class Controls(Generic[S]):
 
     def on(self, *names: str) -> bool:
         """Whether one of the parameters is not at its default, before it is drawn."""
-        values = self._expected()
-        return any(
-            values.get(name, self.parameters[name].default) != self.parameters[name].default
-            for name in names
-        )
+        defaults = {name: self.parameters[name].default for name in names}
+        return any(self._before_drawing.get(name, was) != was for name, was in defaults.items())
 
     def _idle(self) -> Mapping[str, str]:
-        """`Settings.idle` of what the widgets will say, before drawing."""
+        """`Settings.idle` of what the widgets say, or will say where they are not drawn yet."""
+        drawn = {name: self._now(name) for name in self._apart}
         with suppress(InvalidInput):
-            return self.settings_class(**self._expected()).idle()
+            return self.settings_class(**{**self._before_drawing, **drawn}).idle()
         return self._linked.idle()
 
     def _expected(self) -> dict[str, Any]:
@@ -449,9 +449,10 @@ class Controls(Generic[S]):
         """The configuration of the drawn parameters; the others keep their defaults."""
         for name in self._apart:
             self._keep(name, self._now(name))
-        settings = self.settings_class(**self.values)
-        st.session_state[self._last_key] = settings, tuple(self.values)
-        return settings
+        if self._made[0] != self.values:
+            self._made = dict(self.values), self.settings_class(**self.values)
+        st.session_state[self._last_key] = self._made[1], tuple(self.values)
+        return self._made[1]
 
     def foreseen(self) -> S | None:
         """What `settings` will be, before any widget is drawn, where the page has run before.

@@ -141,11 +141,13 @@ def _to_name(controls: Controls[Any], facts: TableFacts) -> None:
 def remedy_of(controls: Controls[Any], job: jobs.Job) -> None:
     """The `remedy` of a job that may end later: a fragment, ``remedy`` among the job's parts."""
 
-    @st.fragment(key="remedy")
     def way_out() -> None:
         remedy(controls, job.refusal)
 
-    way_out()
+    if job.done:
+        way_out()
+    else:
+        st.fragment(way_out, key="remedy")()
 
 
 def current() -> OwnData | None:

@@ -1,25 +1,49 @@
 """Lays out on a page what a question's figures say of a result."""
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
 
-from dashboard.player import chart, replay
+from dashboard.player import prepared
 from dashboard.shell import guarantee, layout
 from dashboard.shell.navigation import door
 from dashboard.shell.palette import colour
+from fedpca_core.remembered import Remembered
 from fedpca_core.settings import Settings
 from fedpca_core.study import parts
 from fedpca_core.study.parts import Part
+
+#: By what makes them, of which result, in which settings; a result stays with its figures, so that
+#: no other takes its identity.
+_FIGURES = Remembered[tuple[Any, tuple[Part, ...]]](48)
 
 
 def drawing(
     figures: Callable[[Any, Any], Iterable[Part]], settings: Settings
 ) -> Callable[[Any], None]:
-    """What draws a result with these figures of it."""
-    return lambda found: lay_out(figures(found, settings))
+    """What draws a result with these figures of it, which are made once for all who look."""
+
+    def draw(found: Any) -> None:
+        key = figures, id(found), settings
+        lay_out(_FIGURES.get(key, lambda: (found, tuple(figures(found, settings))))[1])
+
+    return draw
+
+
+@lru_cache(maxsize=32)
+def _laid_out(shown: parts.Chart) -> Callable[..., None]:
+    """A chart as it is sent, once for all who look."""
+    return prepared(
+        key=shown.key,
+        panels=shown.panels,
+        images=shown.images,
+        rounds=shown.rounds,
+        round_label=shown.round_label,
+        autoplay=shown.plays,
+    )
 
 
 def lay_out(shown: Iterable[Part]) -> None:
@@ -36,17 +60,8 @@ def lay_out(shown: Iterable[Part]) -> None:
                 st.badge(text, color=tint)  # type: ignore[arg-type]
             case parts.Section(title, lead):
                 layout.section(title, lead)
-            case parts.Chart(key, panels, images, None):
-                chart(key=key, panels=panels, images=images)
-            case parts.Chart(key, panels, images, int(rounds), label, plays):
-                replay(
-                    key=key,
-                    rounds=rounds,
-                    panels=panels,
-                    images=images,
-                    round_label=label,
-                    autoplay=plays,
-                )
+            case parts.Chart():
+                _laid_out(part)()
             case parts.Table(rows, label, numbers, wrapped):
                 right = list(rows.columns[1:]) if numbers is None else numbers
                 layout.small_table(rows, label=label, numbers=right, wrapped=wrapped)

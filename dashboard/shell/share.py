@@ -38,36 +38,33 @@ def link(parameters: Parameters | None = None) -> str:
     return address(st.context.url or "", parameters)
 
 
+@st.fragment(key="taken")
 def take_away(
     settings: Settings,
-    results: Mapping[Study[Any, Any], Any],
+    results: Callable[[], Mapping[Study[Any, Any], Any]],
     data: OwnData | None,
     *ways: tuple[Any, ...],
-    folded: bool = True,
 ) -> None:
-    """One button “Share”: the link, the configuration file, the page on one sheet, every table of
-    the studies that have a result, and all of it with the figures in one archive.
+    """One button “Share”, drawn for who opens it: what `offers` has of the results by then.
 
-    Beside it stand ``ways`` on, each as `door` takes it. Without ``folded`` all of it stands where
-    this is called, which is folded itself.
+    Beside it stand ``ways`` on, each as `door` takes it.
     """
-    if folded:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        share = st.popover(
+            "Share", icon=":material/share:", key=f"share-{settings.kind}", on_change="rerun"
+        )
+        if share.open:
+            with share:
+                offers(settings, results(), data)
+        for way in ways:
+            door(*way)
 
-        @st.fragment
-        def row() -> None:
-            kind = settings.kind
-            with st.container(horizontal=True, vertical_alignment="center"):
-                share = st.popover(
-                    "Share", icon=":material/share:", key=f"share-{kind}", on_change="rerun"
-                )
-                if share.open:  # drawn for who opens it, not anew at every turned dial
-                    with share:
-                        take_away(settings, results, data, folded=False)
-                for way in ways:
-                    door(*way)
 
-        row()
-        return
+def offers(
+    settings: Settings, results: Mapping[Study[Any, Any], Any], data: OwnData | None
+) -> None:
+    """The link, the configuration file, the page on one sheet, every table of the studies that
+    have a result, and all of it with the figures in one archive."""
     name = settings.kind
     copy_link(settings.query())
     asked, icon = settings.to_json().encode, ":material/settings:"

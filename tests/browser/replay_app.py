@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from dashboard.player import Baseline, Curve, Heat, Images, Panel, chart, replay
+from dashboard.player import Baseline, Curve, Heat, Images, Panel, chart, prepared
 
 st.title("Replay fixture", anchor=False)
 rounds = st.slider("Rounds", 4, 40, 20, key="rounds")
@@ -14,7 +14,7 @@ k = np.arange(rounds + 1)
 x, x_title = (k * 1000, "bytes") if in_bytes else (k, "round")
 early = np.where(k <= 3, 10.0 ** -(2.0 * k), np.nan)
 frames = np.stack([np.full((2, 3), 10 * r, dtype=np.uint8) for r in k])
-replay(
+prepared(
     key="run",
     rounds=rounds,
     images=[
@@ -48,7 +48,7 @@ replay(
         Heat("angles", "Angles", np.stack([np.full((2, 2), r / 40) for r in k]),
              ["a", "b"], ["a", "b"], low=0, high=1),
     ],
-)  # fmt: skip
+)()  # fmt: skip
 rates = np.linspace(0, 1, 11)
 chart(
     key="still",
