@@ -626,13 +626,9 @@ def _run_key(settings: Settings) -> Settings:
 
 @lru_cache(maxsize=1000)
 def _carried(settings: Settings, other: type[Settings]) -> Settings:
-    values: dict[str, Any] = {}
-    for name, description in other.parameters().items():
-        if name in settings.parameters():
-            value = description.nearest(getattr(settings, name))
-            if value is not None:
-                values[name] = value
-    return other(**values)
+    shared = other.parameters().keys() & settings.parameters().keys()
+    near = {name: other.parameters()[name].nearest(getattr(settings, name)) for name in shared}
+    return other(**{name: value for name, value in near.items() if value is not None})
 
 
 def _plain(value: Value) -> Any:

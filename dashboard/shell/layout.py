@@ -184,7 +184,7 @@ def sentence(message: str, kind: SentenceKind = "remedy") -> None:
 
 
 def download(
-    label: str, data: Callable[[], str | bytes] | str, file: str, *, key: str, **look: Any
+    label: str, data: Callable[[], str | bytes], file: str, *, key: str, **look: Any
 ) -> None:
     """Offer a file, made only when somebody asks for it; the page does not run again.
 

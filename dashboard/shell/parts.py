@@ -16,8 +16,7 @@ from fedpca_core.settings import Settings
 from fedpca_core.study import parts
 from fedpca_core.study.parts import Part
 
-#: By what makes them, of which result, in which settings; a result stays with its figures, so that
-#: no other takes its identity.
+#: By what makes them, which result, which settings; a result stays: no other takes its identity.
 _FIGURES = Remembered[tuple[Any, tuple[Part, ...]]](48)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -76,8 +77,8 @@ def fold(
         st.markdown("In a notebook, after `pip install .` in the project's folder:")
         code = text(settings, studies, data)
         st.code(code, language="python")
-        written = notebook(f"# {', '.join(study.title for study in studies)}", code)
-        file, key = f"{settings.kind}.ipynb", f"{key}-notebook"
+        title, file = f"# {', '.join(study.title for study in studies)}", f"{settings.kind}.ipynb"
+        written, key = partial(notebook, title, code), f"{key}-notebook"
         layout.download("As a notebook", written, file, key=key, icon=":material/book:")
 
 

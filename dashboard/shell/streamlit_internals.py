@@ -24,6 +24,7 @@ THEME = "streamlit.runtime.app_session:_populate_theme_msg"
 THEME_MESSAGE = "streamlit.proto.NewSession_pb2:CustomThemeConfig"
 OPTIONS = "streamlit.runtime.app_session:_populate_config_msg"
 OPTIONS_MESSAGE = "streamlit.proto.NewSession_pb2:Config"
+REQUEST = "streamlit.runtime.app_session:AppSession.request_rerun"
 RUN_HERE = "streamlit.runtime.scriptrunner_utils.script_run_context:get_script_run_ctx"
 NOTHING_ASKED = "streamlit.runtime.scriptrunner_utils.script_requests:ScriptRequestType.CONTINUE"
 SCOPED = "streamlit.runtime.scriptrunner_utils.script_run_context:ThreadState.scoped"
@@ -39,6 +40,7 @@ INSIDES: dict[str, tuple[str, ...]] = {
     THEME_MESSAGE: (),
     OPTIONS: ("msg",),
     OPTIONS_MESSAGE: (),
+    REQUEST: ("self", "client_state"),
     RUN_HERE: ("suppress_warning",),
     NOTHING_ASKED: (),
     SCOPED: ("overrides",),
@@ -79,6 +81,7 @@ def prepare(upload_mb: int) -> None:
     remember(THEME, THEME_MESSAGE)
     remember(OPTIONS, OPTIONS_MESSAGE)
     drop_orphans()
+    leave_pages()
     if hasattr(parser := inside(UPLOADS), "spool_max_size"):
         parser.spool_max_size = upload_mb * 2**20
 
@@ -146,6 +149,28 @@ def _with_container(before: Sequence[Any], kept: Sequence[Any]) -> list[Any]:
             missing.discard(path)
             found.append(message)
     return found
+
+
+def leave_pages() -> None:
+    """Let Streamlit leave undone what a part of a page asks for once the visitor has left it.
+
+    A part that looks by itself, or a menu that closes because something else was pressed, asks a
+    moment after the press that leads to another page. Streamlit would open the former page in the
+    place of the new one, with nothing on it.
+    """
+    if (request := inside(REQUEST)) is None:
+        return
+
+    @wraps(request)
+    def requested(self: Any, client_state: Any) -> None:
+        page, former = getattr(client_state, "page_script_hash", ""), vars(self).get("_page_of_run")
+        if not getattr(client_state, "fragment_id", ""):
+            self._page_of_run = page
+        elif page and former and page != former:
+            return
+        request(self, client_state)
+
+    _replace(REQUEST, requested)
 
 
 def _replace(place: str, ours: Callable[..., Any]) -> None:

@@ -48,25 +48,16 @@ def rate_bound(count: int, trials: int, confidence: float) -> float:
     return 1.0 if count == trials else float(beta.ppf(confidence, count + 1, trials - count))
 
 
-def error_bounds(
-    first: Array, second: Array, threshold: float, confidence: float
-) -> tuple[float, float]:
-    """Upper bounds on the rates of misses and of false alarms that hold together."""
+def error_bounds(first: Array, second: Array, confidence: float) -> tuple[float, float]:
+    """Upper bounds that hold together on the rates of misses and of false alarms, decided at 0."""
     _check(first, second, confidence)
     each = 1.0 - (1.0 - confidence) / 2.0
-    misses = rate_bound(int((first <= threshold).sum()), len(first), each)
-    alarms = rate_bound(int((second > threshold).sum()), len(second), each)
+    misses = rate_bound(int((first <= 0).sum()), len(first), each)
+    alarms = rate_bound(int((second > 0).sum()), len(second), each)
     return misses, alarms
 
 
-def gaussian_audit(
-    first: Array,
-    second: Array,
-    delta: float,
-    *,
-    confidence: float = 0.95,
-    threshold: float = 0.0,
-) -> Audit:
+def gaussian_audit(first: Array, second: Array, delta: float, *, confidence: float = 0.95) -> Audit:
     """Audit of a mechanism that is Gaussian: both error rates bound mu, and mu gives epsilon.
 
     ``mu >= Phi^-1(1 - alarms) - Phi^-1(misses)`` (Dong, Roth and Su, Definition 2.6; Nasr et al.,
@@ -77,10 +68,8 @@ def gaussian_audit(
     first, second : (runs,) float64
         Scores of runs with the record and with its neighbour; larger speaks for the first. Each run
         has noise of its own.
-    threshold : float
-        Chosen before the scores are seen; 0 decides a log-likelihood ratio.
     """
-    misses, alarms = error_bounds(first, second, threshold, confidence)
+    misses, alarms = error_bounds(first, second, confidence)
     mu = max(0.0, -float(ndtri(alarms)) - float(ndtri(misses)))
     return Audit(
         float(gaussian.epsilon_of(mu, delta)),
@@ -91,16 +80,9 @@ def gaussian_audit(
     )
 
 
-def plain_audit(
-    first: Array,
-    second: Array,
-    delta: float,
-    *,
-    confidence: float = 0.95,
-    threshold: float = 0.0,
-) -> Audit:
+def plain_audit(first: Array, second: Array, delta: float, *, confidence: float = 0.95) -> Audit:
     """Audit that assumes nothing: ``1 - misses <= exp(epsilon) alarms + delta``, and vice versa."""
-    misses, alarms = error_bounds(first, second, threshold, confidence)
+    misses, alarms = error_bounds(first, second, confidence)
     best = 0.0
     for hits, wrong in ((1.0 - misses, alarms), (1.0 - alarms, misses)):
         if hits > delta:
@@ -123,9 +105,8 @@ def ranking_audit(first: Array, second: Array, delta: float, *, confidence: floa
     above = (everybody[: len(ones)] - rankdata(ones)) / len(twos)
     below = 1.0 - (everybody[len(ones) :] - rankdata(twos)) / len(ones)
     area = float(above.mean())
-    variance = 0.0
-    for parts in (above, below):
-        variance += float(parts.var(ddof=1)) / len(parts) if len(parts) > 1 else np.inf
+    enough = min(len(ones), len(twos)) > 1
+    variance = sum(one.var(ddof=1) / len(one) for one in (above, below)) if enough else np.inf
     # Perfect separation says no more than that one pair in all would be the first to fail.
     area = min(area, 1.0 - 1.0 / (len(ones) * len(twos)))
     lowest = 0.0

@@ -51,6 +51,19 @@ def test_a_slider_changes_the_curve_and_keeps_zoom_and_round(open_page):
     assert page.locator(".js-plotly-plot[data-mark=same]").count() == 1, "the chart was remounted"
 
 
+def test_a_way_on_leads_there_while_a_menu_closes_behind_it(open_page):
+    """Closing, “Share” asks for a part of the page that is being left."""
+    page = open_page("/converge", QUICK)
+    page.get_by_role("button", name="Share").click()
+    expect(page.get_by_text("Copy link")).to_be_visible()
+    page.get_by_role("link", name="Attack this run").click()
+    expect(page.get_by_role("heading", name="What leaks?")).to_be_visible()
+    drawn(page)
+    settled(page)
+    expect(page.get_by_role("heading", name="What leaks?")).to_be_visible()
+    expect(page.get_by_text("The covariance, round by round")).to_be_visible()
+
+
 def test_play_steps_through_the_rounds_without_the_server(open_page):
     page = open_page("/converge", QUICK)
     page.get_by_test_id("replay-range").focus()

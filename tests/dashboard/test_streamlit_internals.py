@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NewSession_pb2 import Config, CustomThemeConfig
 from streamlit.runtime import app_session
@@ -26,7 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def as_streamlit_has_it(monkeypatch) -> None:
     """Nothing of Streamlit's is replaced before the test, nor after it."""
     written = [(app_session, f"_populate_{part}_msg") for part in ("theme", "config")]
-    for owner, name in ((ForwardMsgQueue, "clear"), *written):
+    requests = app_session.AppSession, "request_rerun"
+    for owner, name in ((ForwardMsgQueue, "clear"), requests, *written):
         now = getattr(owner, name)
         monkeypatch.setattr(owner, name, getattr(now, "__wrapped__", now))
 
@@ -114,6 +116,31 @@ def test_a_dial_that_is_turned_is_heard(monkeypatch) -> None:
     assert internals.overtaken(), "a page that is asked for is, whatever looks meanwhile"
     requests._state = "something else"  # not what we know: nothing is concluded
     assert not internals.overtaken()
+
+
+def test_what_a_part_of_a_page_asks_for_after_the_visitor_left_it_is_left_undone(
+    monkeypatch, as_streamlit_has_it
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def request_rerun(self, client_state) -> None:
+        asked.append((client_state.page_script_hash, client_state.fragment_id))
+
+    monkeypatch.setattr(app_session.AppSession, "request_rerun", request_rerun)
+    internals.leave_pages()
+    session, other = SimpleNamespace(), SimpleNamespace()
+
+    def ask(page: str, part: str = "", of: SimpleNamespace = session) -> bool:
+        before = len(asked)
+        state = ClientState(page_script_hash=page, fragment_id=part)
+        app_session.AppSession.request_rerun(of, state)
+        return asked[before:] == [(page, part)]
+
+    assert ask("") and ask("converge", "look"), "a first page is asked for by its name"
+    assert ask("attack") and ask("attack", "look")
+    assert not ask("converge", "look") and not ask("converge", "share")
+    assert ask("converge") and ask("converge", "share")
+    assert ask("attack", of=other) and not ask("converge", "look", of=other)
 
 
 def test_nobody_is_heard_where_no_page_runs() -> None:
