@@ -24,6 +24,8 @@ class Step(Generic[R]):
     result: R | None = None
     #: Where the result is a first look, which is no part of the whole: what it is of.
     look: str = ""
+    #: Whether nothing is done yet, or just now, for want of a free processor.
+    waits: bool = False
 
 
 #: What a study does when it runs: steps on the way, the whole result at the end.

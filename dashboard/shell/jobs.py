@@ -77,7 +77,9 @@ class Job:
     published: int = 0
     #: Where the result is a first look: what it is of.
     look: str = ""
-    began: float | None = None
+    #: Seconds of work up to the last report, and when that was; None where nothing is done since.
+    _worked: float = 0.0
+    _since: float | None = None
     _seen: dict[Hashable, float] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _done: threading.Event = field(default_factory=threading.Event)
@@ -125,14 +127,13 @@ class Job:
 
     @property
     def took(self) -> float:
-        """Seconds since the work began; 0 while it waits."""
-        return 0.0 if self.began is None else time.monotonic() - self.began
+        """Seconds of work; a wait for a free processor is none."""
+        return self._worked + (0.0 if self._since is None else time.monotonic() - self._since)
 
     # ---------------------------------------------------------------- for the work
-    def report(self, fraction: float, text: str) -> bool:
-        """Tell how far the work has come; returns False when it must end."""
-        if self.began is None:
-            self.began = time.monotonic()
+    def report(self, fraction: float, text: str, waits: bool = False) -> bool:
+        """Tell how far the work has come, and whether it waits; returns False when it must end."""
+        self._worked, self._since = self.took, None if waits else time.monotonic()
         self.fraction, self.text = min(max(fraction, 0.0), 1.0), text
         return self.wanted()
 
@@ -140,12 +141,12 @@ class Job:
         """Show a partial result, or a first look, while the work goes on."""
         self.result, self.look = partial, look
         if look:  # what comes now is a wait, and no work
-            self.began, self.text = None, workers.WAITING.text
+            self._worked, self._since, self.text = 0.0, None, workers.WAITING.text
         self.published += 1
         self._shows.set()
 
     def wanted(self) -> bool:
-        """Whether to go on: not stopped, not abandoned, not over time since the work began."""
+        """Whether to go on: not stopped, not abandoned, not over its time of work."""
         now = time.monotonic()
         abandoned = all(now - seen > ABANDONED_SECONDS for seen in list(self._seen.values()))
         late = self.took > self.seconds
@@ -273,11 +274,8 @@ class Registry:
                 job.result = None  # outlines of what there will not be
             job.end()
             job._seen.clear()
-            log.job(job.key, job.took, _ending(job), job.megabytes)
-
-
-def _ending(job: Job) -> str:
-    return "refused" if job.refusal else "stopped" if job.stopped else "done"
+            ending = "refused" if job.refusal else "stopped" if job.stopped else "done"
+            log.job(job.key, job.took, ending, job.megabytes)
 
 
 @st.cache_resource(show_spinner=False)
@@ -430,8 +428,7 @@ def follow(job: Job, run: Run[R]) -> R | None:
         if step.result is not None:
             job.publish(step.result, step.look)
         # Whoever left while the job waited for its turn does not want it any more.
-        waits = step is workers.WAITING or bool(step.look)
-        return job.wanted() if waits else job.report(step.fraction, step.text)
+        return job.report(step.fraction, step.text, step.waits)
 
     return outcome(run, watch)
 
@@ -665,8 +662,8 @@ def how_stopped(job: Job) -> str:
     if not job.late:
         return f"Stopped early: {told}"
     return (
-        f"Stopped after {job.seconds:g} seconds, the most a run may take here: {told} Fewer "
-        "features, clients, rounds or starts take less."
+        f"Stopped after {job.seconds:g} seconds of work, the most a run may take here: {told} "
+        "Fewer features, clients, rounds or starts take less."
     )
 
 

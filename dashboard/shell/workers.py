@@ -21,6 +21,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
+from itertools import takewhile
 from multiprocessing import spawn
 from multiprocessing.connection import Connection
 from typing import Any
@@ -37,7 +38,7 @@ from fedpca_core.study.pieces import InPieces
 from fedpca_core.study.study import Study
 
 #: What is said before the work has begun.
-WAITING = Step[Any](0.0, "Waiting for a free processor")
+WAITING = Step[Any](0.0, "Waiting for a free processor", waits=True)
 #: Finished pieces may take this share of what is kept of results; the oldest go first.
 PIECES_SHARE = 0.25
 #: How far the quick workers, and those for long jobs, give way to the server and to each other:
@@ -126,6 +127,7 @@ class Worker:
         try:
             file = None if data is None else (data.name, data.content)
             self._line.send((key, settings, file, which))
+            yield last  # the wait is over, however soon the study has something to say
             while True:
                 if not self._line.poll(SILENCE_SECONDS):
                     yield last
@@ -313,11 +315,6 @@ class Pieces:
 PIECES = Pieces(PIECES_SHARE * limits.CACHE_MB)
 
 
-def _first_open(tasks: Sequence[Future[Any]]) -> int:
-    """The first that is not done; as many as there are where all are."""
-    return next((k for k, task in enumerate(tasks) if not task.done()), len(tasks))
-
-
 @cache
 def pool() -> Pool | None:
     """The workers of this server: as many as FEDPCA_WORKERS says, none for 0."""
@@ -364,16 +361,12 @@ def in_turn(
             if (look := study.first_look(settings)) is not None:
                 quick = study.cost(look, data).seconds <= LONG_SECONDS
                 run = workers.run(study, look, data, long and not quick)
-                outlines = yield from changed(run, _without_result)
+                outlines = yield from changed(run, lambda step: replace(step, result=None))
                 looked = True
                 yield replace(WAITING, result=study.outlined(outlines), look=study.look_said(look))
     if divided is not None:
         return (yield from together(workers, divided, settings, data, long, looked))
     return (yield from workers.run(study, settings, data, long, began if looked else None))
-
-
-def _without_result(step: Step[Any]) -> Step[Any]:
-    return step if step.result is None else replace(step, result=None)
 
 
 def _run_here(
@@ -435,7 +428,7 @@ def together(
             running.append(threads.submit(one, number))
         try:
             told: tuple[int, Any] = 0, None
-            while (ready := _first_open(running)) < len(pieces):
+            while (ready := len(list(takewhile(Future.done, running)))) < len(pieces):
                 now, news = heard[ready], None
                 if told[0] < ready or told[1] is not now.result:
                     for stage in stages:
@@ -445,13 +438,12 @@ def together(
                     told = ready, now.result
                     growing = [] if now.result is None else [now.result]
                     news = study.gathered(settings, found + growing)
-                shares = [
-                    1.0 if task.done() else step.fraction
-                    for task, step in zip(running, heard, strict=True)
-                ]
-                begun = any(shares) or any(step is not WAITING for step in heard)
-                text = study.said(shares.count(1.0), len(pieces), now.text)
-                yield Step(sum(shares) / len(pieces), text, news) if begun else WAITING
+                rest = [step for task, step in zip(running, heard, strict=True) if not task.done()]
+                done, waits = len(pieces) - len(rest), all(step is WAITING for step in rest)
+                begun = done > 0 or not waits
+                fraction = (done + sum(step.fraction for step in rest)) / len(pieces)
+                text = study.said(done, len(pieces), now.text)
+                yield Step(fraction, text, news, waits=waits) if begun else WAITING
                 wait(running[ready : ready + 1], LOOK_SECONDS if begun else WAIT_SECONDS)
             passed = (stage for stage in stages if study.enough(settings, at(stage)))
             return at(next(passed, len(pieces)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -60,8 +61,8 @@ def test_a_stopped_run_says_what_is_shown_and_what_would_finish():
     assert jobs.how_stopped(job) == "Stopped early: nothing had been computed by then."
     job.result, job.late = "half", True
     assert jobs.how_stopped(job) == (
-        "Stopped after 40 seconds, the most a run may take here: what had been computed by then is "
-        "shown. Fewer features, clients, rounds or starts take less."
+        "Stopped after 40 seconds of work, the most a run may take here: what had been computed by "
+        "then is shown. Fewer features, clients, rounds or starts take less."
     )
 
 
@@ -248,6 +249,25 @@ def test_who_waits_is_not_late_and_does_not_begin_once_gone(monkeypatch) -> None
     assert goes.wait(10) and goes.stopped and not begun
     leave.set()
     assert stays.wait(10) and stays.result == "done" and not stays.late
+
+
+def test_a_wait_amid_the_work_is_not_counted_and_ends_where_nobody_looks(monkeypatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: now))
+    job = jobs.Job("a", seconds=10.0)
+    for seconds, waits, worked in ((6.0, False, 0.0), (1000.0, True, 6.0), (3.5, False, 6.0)):
+        job.touch()
+        assert job.report(0.5, "a step", waits) and job.took == worked
+        now += seconds
+    job.touch()
+    assert job.wanted() and job.took == 9.5
+    now += 1.0
+    assert not job.wanted() and job.late and not job.report(0.5, "a wait", True)
+    left = jobs.Job("b", seconds=10.0)
+    left.touch()
+    assert left.report(0.0, "a wait", True)
+    now += jobs.ABANDONED_SECONDS + 1.0
+    assert not left.wanted() and not left.late and left.took == 0.0
 
 
 def test_a_closed_tab_ends_what_only_it_shows(monkeypatch) -> None:

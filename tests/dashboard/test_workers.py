@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -418,12 +418,61 @@ def test_where_no_process_can_be_started_the_next_one_tries_again(monkeypatch):
 
 
 def test_whoever_waits_is_told_so(pool):
+    outcome(pool.run(STUDY, TINY, None))  # from here on it is quicker than anybody asks how far
+    quick = list(iter_steps(pool.run(STUDY, TINY, None)))
+    assert quick[0].text == "Starting" and not any(step.waits for step in quick)
     first = pool.run(STUDY, LONG, None)
     next(first)
     second = pool.run(STUDY, TINY, None)
-    assert next(second).text == "Waiting for a free processor"
+    waiting = next(second)
+    assert waiting.text == "Waiting for a free processor" and waiting.waits
     second.close()
     first.close()
+
+
+class InTurns(Counted):
+    """Two pieces that get their turns and end when a test says so."""
+
+    def __init__(self):
+        self.turns, self.ends = ([threading.Event() for _ in range(2)] for _ in range(2))
+
+    def pieces(self, settings):
+        return range(2)
+
+    def stages(self, settings):
+        return ()
+
+    def piece_identity(self, settings, which, data):
+        return self, which
+
+    def run_piece(self, settings, which, data):
+        while not self.turns[which].wait(0.01):
+            yield workers.WAITING
+        while not self.ends[which].wait(0.01):
+            yield Step(0.5, "half")
+        return which
+
+
+def test_a_study_waits_while_none_of_its_pieces_computes():
+    """Before, between and beside them: only the time in which one computes is its own."""
+    study, crowd = InTurns(), Crowd(False)
+    crowd.size = 2
+    run = together(crowd, study, TINY, None)
+
+    def soon(waits: bool, fraction: float) -> bool:
+        steps = (next(run) for _ in range(20))
+        return any(step.waits is waits and step.fraction == fraction for step in steps)
+
+    with closing(run):
+        assert next(run).waits
+        study.turns[1].set()
+        assert soon(False, 0.25), "the other one computes"
+        study.ends[1].set()
+        assert soon(True, 0.5), "half is done, and nothing computes"
+        study.turns[0].set()
+        assert soon(False, 0.75)
+        study.ends[0].set()
+        assert outcome(run) == [0, 1]
 
 
 PIECES = FrontierSettings(
