@@ -372,6 +372,37 @@ def test_who_may_not_pass_is_on_the_edge_and_who_cannot_is_not_waited_for():
     assert standing(table.assign(seeds=1), 1)[0] == EDGE, "one seed tells nothing"
 
 
+@pytest.mark.parametrize("server", ["curious", "sums"])
+def test_half_a_seed_more_is_not_judged_and_would_change_nothing(monkeypatch, server):
+    monkeypatch.setattr(recommendation, "SEEDS", ((np.inf, (3,)),))
+    study = Recommendation()
+    asked = replace(FEW, seeds=1, server=server, needed_epsilon=50.0, most_lost=0.5)
+    pieces, ways = study.pieces(asked), len(study.ways(asked))
+    found = [outcome(study.run_piece(asked, piece, None)) for piece in pieces[: ways + 1]]
+    last = found[-1]
+    half = replace(last, table=last.table[:2], paths=last.paths[last.paths["method"] == "ssi"])
+    assert study.gathered(asked, [replace(found[0], table=found[0].table[:2])]) is not None
+    assert study.gathered(asked, [*found[:-1], half]) is None
+    before, then = study.gathered(asked, found[:-1]), study.advice(asked, [*found[:-1], half])
+    pd.testing.assert_frame_equal(before.table, then.table)
+    assert study.gathered(asked, found).seeds == (2 if ways == 1 else 1)
+
+
+@pytest.mark.parametrize("samples", [20, 500])
+def test_what_the_client_who_misses_most_misses_is_round_by_round_that_of_its_own_data(samples):
+    """From records, and from their second moments."""
+    settings = FrontierSettings(features=50, clients=4, samples=samples, rounds=10)
+    problem = runs.problem_of(settings)
+    assert (problem.client_data.grams is None) == (samples == 20)
+    run = runs.made("ssi", settings, problem)
+    lost = []
+    for frame in np.linalg.qr(run.trace.estimates[:4])[0]:
+        own = problem.client_data.dense()
+        best = np.linalg.eigvalsh(own)[:, -3:].sum(axis=1)
+        lost.append(1 - (np.trace(frame.T @ own @ frame, axis1=1, axis2=2) / best).min())
+    np.testing.assert_allclose(runs.losses(run, 3), lost, rtol=1e-10, atol=1e-13)
+
+
 def test_only_who_is_on_the_edge_is_run_from_more_seeds(monkeypatch):
     """And who loses least, whom they are measured by."""
     monkeypatch.setattr(recommendation, "SEEDS", ((np.inf, (8, 40)),))

@@ -185,15 +185,15 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
         return Cost(max(one.megabytes for one in every), later + sum(one.seconds for one in every))
 
     def gathered(self, settings: FrontierSettings, found: Sequence[Front]) -> Advice | None:
-        """Up to the first stage all that is there; later the whole stages, which differ less."""
+        """The first seed as it grows, then whole ones; later whole stages, which differ less."""
         first, *later = self.stages(settings)
-        if len(found) > first:
-            # All pieces of a way and a stage are of the same candidates.
-            last, same = found[-1], found[-1 - len(self.ways(settings))]
-            done = len(last.table) + len(last.refusals) == len(same.table) + len(same.refusals)
-            if len(found) not in later or not done:
-                return None
-        return self.advice(settings, found)
+        ways, number = len(self.ways(settings)), len(found)
+        if number > first:  # all pieces of a way and a stage are of the same candidates
+            told = number in later and _answered(found[-1]) == _answered(found[-1 - ways])
+        else:  # half a seed more changes nothing, and to judge costs as much as a short run
+            asked = self.pieces(settings)[number - 1].candidates
+            told = number <= ways or _answered(found[-1]) == len(asked)
+        return self.advice(settings, found) if told else None
 
     def advice(self, settings: FrontierSettings, found: Sequence[Front]) -> Advice:
         """The advice from some pieces."""
@@ -204,8 +204,7 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
         for number, (way, front) in enumerate(zip(self.pieces(settings), found, strict=False)):
             kinds.append(_kind(way))
             refusals |= {f"{name} {WAYS[kinds[-1]]}": why for name, why in front.refusals.items()}
-            whole = len(front.table) + len(front.refusals) == len(way.candidates)
-            whole |= number >= first  # later stages are gathered whole, of fewer candidates
+            whole = number >= first or _answered(front) == len(way.candidates)  # see `gathered`
             done[way.seed] = done.get(way.seed, 0) + whole
         (every, numbers), (paths, _) = (
             _numbered(tables)
@@ -233,6 +232,11 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
                 [(rule.title, rule.demand(settings)) for rule in RULES], columns=["rule", "demand"]
             ),
         }
+
+
+def _answered(front: Front) -> int:
+    """How many candidates ran or were refused."""
+    return len(front.table) + len(front.refusals)
 
 
 def _numbered(tables: Sequence[pd.DataFrame]) -> tuple[pd.DataFrame, IntArray]:

@@ -242,8 +242,12 @@ def losses(run: Made, rounds: int) -> Array:
         (run.problem.unperturbed.digest, components),
         lambda: data.top_eigenvectors(components)[0].sum(axis=1),
     )
-    found = np.empty(rounds + 1)
-    for round_, frame in enumerate(np.linalg.qr(run.trace.estimates[: rounds + 1])[0]):
-        explained = np.einsum("fp,cfp->c", frame, data.multiply(frame))
-        found[round_] = np.max(1.0 - explained / best)
+    frames = np.linalg.qr(run.trace.estimates[: rounds + 1])[0]
+    # All rounds side by side, so that a client's data are read once.
+    whole = frames.transpose(1, 0, 2).reshape(frames.shape[1], -1)
+    found = np.full(rounds + 1, -np.inf)
+    for client, most in enumerate(best):
+        squares = whole * data.only(np.array([client])).multiply(whole)[0]
+        explained = squares.sum(axis=0).reshape(rounds + 1, -1).sum(axis=1)
+        found = np.maximum(found, 1.0 - explained / most)
     return found
