@@ -258,7 +258,7 @@ def _duel(scene: Scene, settings: SceneSettings) -> Stage:
         owners=scene.answer.owners.astype(np.uint8),
         alone=f"alone: {degrees(scene.answer.alone):.0f}°",
         tile=(scene.truth.shape[1] + 1, scene.truth.shape[2] + 1),
-        invitation="" if right.since is not None else f"Now look right: {does}",
+        invitation="" if right.since is not None else f"Look right: {does}",
     )
 
 
@@ -432,7 +432,7 @@ def _truth(scene: Scene, settings: SceneSettings) -> Images:
     return sheet(
         f"{'Newcomers' if settings.joined else 'Records'} of {who(settings, scene.facts)}",
         scene.truth[None],
-        [f"{many if shown == scene.records else f'{shown} of {many}'}, never sent"],
+        ["Never sent" if shown == scene.records else f"{shown} of {many}, never sent"],
         "The client's private records, side by side.",
         **_wide(scene),
         simulation_only=True,
@@ -485,12 +485,15 @@ def in_a_line(scene: Scene, settings: SceneSettings, k: int) -> str:
     if k == 0:
         return "Nothing has been sent yet."
     if records.status is Status.OPEN and records.figure is not None:
-        since = "" if scene.certified is None else f", since message {scene.certified}"
-        found = f"Has all {records.figure.value:.0f}, exactly{since}"
-        searched = matrix.attack != "" and ATTACKS[matrix.attack].searches
-        how = f", by {ATTACKS[matrix.attack].title.lower()}" if searched else ""
+        how, exactly = "", ", exactly"
+        if matrix.attack != "" and ATTACKS[matrix.attack].searches:
+            how = f", by {ATTACKS[matrix.attack].title.lower()}"
+        elif "no other whole" in records.basis:  # why it can be sure, in the place of that it is
+            entries = "rows on the grid" if objects == "rows" else "whole-number pixels"
+            how, exactly = f": no other {entries} fit", ""
+        since = f"{exactly and ','} since message {scene.certified}" * bool(scene.certified)
         anew = "; stored, and being computed again" if scene.earlier else ""
-        return f"{found}{how}{anew}."
+        return f"Has all {records.figure.value:.0f}{exactly}{since}{how}{anew}."
     if matrix.status is Status.PROVED_CLOSED:
         return f"Has received nothing of {who(settings, scene.facts)}."
     if matrix.figure is not None:
