@@ -18,6 +18,7 @@ from enum import StrEnum
 import pandas as pd
 
 from fedpca_core.errors import require
+from fedpca_core.settings import rough
 from fedpca_core.shares import Share
 
 #: Errors below this are rounding, and which rounding is of no interest.
@@ -76,7 +77,7 @@ class Figure:
     def __str__(self) -> str:
         if math.isnan(self.value):
             return f"no {self.unit}"
-        shown = _short(self.value) if self.of is None else f"{self.value:g} of {self.of:g}"
+        shown = _short(self.value) if self.of is None else f"{self.value:,.10g} of {self.of:,.10g}"
         ends = (self.low, self.high)
         spread = None not in ends and _short(self.low) != _short(self.high)
         span = f" ({_short(self.low)}–{_short(self.high)})" if spread else ""
@@ -86,7 +87,7 @@ class Figure:
 def _short(number: float | None) -> str:
     """Three digits; what is below rounding is named as such."""
     assert number is not None
-    return "below 1e-6" if abs(number) < ROUNDING else f"{number:.3g}"
+    return "below 1e-6" if abs(number) < ROUNDING else rough(number)
 
 
 @dataclass(frozen=True)

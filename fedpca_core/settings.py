@@ -317,7 +317,12 @@ def short(number: float, digits: int = 6) -> str:
 
 def rough(number: float) -> str:
     """A number in three digits, without an exponent where a reader counts: 7,570, 0.031, ∞."""
-    return f"{float(f'{number:.3g}'):,.0f}" if 1000 <= abs(number) < 1e6 else short(number, 3)
+    return f"{float(f'{number:.3g}'):,.0f}" if 1000 <= abs(number) < 1e9 else short(number, 3)
+
+
+def plural(number: float, noun: str) -> str:
+    """A counted noun, given in the singular: 1 round, 0 rounds, 1,797 records."""
+    return f"{number:,.10g} {noun}{'s' * (number != 1)}"
 
 
 def powers(text: str) -> str:

@@ -12,6 +12,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from fedpca_core.study import parts
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.panels import Heat, Panel
 from fedpca_core.study.study import Study
+from fedpca_core.version import __version__
 
 #: Rows of a table, and characters of a cell, that fit on the sheet.
 _ROWS, _CELL = 12, 60
@@ -68,10 +70,9 @@ def sheet(
     titles = {entry.name: entry.title for entry in ENTRIES}
     titles["scene"] = "No record is sent. What does the server hold?"
     first = next(iter(results))
-    below = caption(settings, data)
     made = Sheet(
         titles.get(settings.kind, first.title),
-        settings=below,
+        settings=f"{caption(settings, data)} Made on {date.today()} with version {__version__}.",
         link=link,
         citation=software_bibtex(),
     )
@@ -143,9 +144,8 @@ def _put(made: Sheet, part: parts.Part) -> Panel | Heat | None:
 
 def _texts(table: pd.DataFrame) -> pd.DataFrame:
     """The first rows of a table as short texts."""
-    shown = table.head(_ROWS).iloc[:, :8]
-    texts = shown.map(lambda one: rough(one) if isinstance(one, float) else str(one))
-    return texts.reset_index(drop=True)
+    shown = table.head(_ROWS).iloc[:, :8].reset_index(drop=True)
+    return shown.map(lambda one: rough(one) if isinstance(one, float) else str(one))
 
 
 # ---------------------------------------------------------------------- as a web page
@@ -204,7 +204,7 @@ def pdf(made: Sheet) -> bytes:
             figure.text(0.07, top, line, fontsize=points, weight=weight, va="top", parse_math=False)
             top -= step
 
-    cited = f"{made.settings} {made.link} Cite as @{_cited(made)}"
+    cited = f"{made.settings} {made.link} Cite as {' '.join(made.citation.split())}"
     ending = textwrap.wrap(cited, int(_LINE * 9 / 6.5))[:9]
     foot = 0.05 + 0.011 * len(ending)
     # What an ε means is said whole; the picture and the tables leave it room.
@@ -265,7 +265,3 @@ def _plain(text: str) -> str:
     if " · " in text:
         text = re.sub(r"\*\*(.+?)\*\* ", r"\1: ", text)
     return re.sub(r"(?m)^- ", "• ", text.replace("**", "").replace("`", ""))
-
-
-def _cited(made: Sheet) -> str:
-    return " ".join(made.citation.replace("\n", " ").removeprefix("@").split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from datetime import date
 
 import pandas as pd
 import pytest
@@ -18,6 +19,7 @@ from fedpca_core.settings import Settings, powers
 from fedpca_core.steps import outcome
 from fedpca_core.study import parts
 from fedpca_core.study.pca_settings import ConvergeSettings
+from fedpca_core.version import __version__
 
 ASKED = FrontierSettings(
     features=6, clients=3, samples=100, components=2, rounds=10, seeds=1, searches=False,
@@ -41,6 +43,8 @@ def test_it_has_question_answer_figure_findings_guarantee_settings_link_and_cita
     for part in ("<b>", LINK.replace("&", "&amp;"), "@software", "Features 6", "seed 0", "<img"):
         assert part in page
     assert "**" not in page
+    made_on = f"Made on {date.today()} with version {__version__}."
+    assert made_on in page and made.settings.endswith(made_on)
 
 
 def test_the_pdf_is_one_page(made):

@@ -17,11 +17,12 @@ from dashboard.shell import jobs, limits
 from dashboard.shell import turns as turns_module
 from dashboard.shell.turns import Turns
 from fedpca_core.errors import InvalidInput
+from fedpca_core.findings import Figure
 from fedpca_core.questions.catalogue import PRESETS, STUDIES, studies_of
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.papers.page import PapersSettings
 from fedpca_core.questions.which.settings import FrontierSettings
-from fedpca_core.settings import Settings, rough
+from fedpca_core.settings import Settings, plural, rough
 from fedpca_core.study.limits import Cost, Limits, amount
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.study.study import Study
@@ -254,7 +255,15 @@ def test_a_refusal_names_what_the_page_has(settings, fewer):
 
 
 def test_a_number_on_a_sheet_is_written_as_a_reader_counts():
-    numbers = (7570.4, 123_456.0, 0.03125, 1e-7, 2.5e9, math.inf)
+    numbers = (7570.4, 123_456.0, 2.52e7, 0.03125, 1e-7, 2.5e9, math.inf)
     assert [rough(one) for one in numbers] == [
-        *("7,570", "123,000", "0.0312", "1e-7", "2.5e9", "∞")
+        *("7,570", "123,000", "25,200,000", "0.0312", "1e-7", "2.5e9", "∞")
     ]
+    figure = Figure(2.52e7, "relative error", low=1.0, high=2.6e7)
+    assert str(figure) == "relative error 25,200,000 (1–26,000,000)"
+    assert str(Figure(1000, "records", of=1797)) == "1,000 of 1,797 records"
+
+
+def test_a_counted_noun_is_one_or_many():
+    said = [plural(count, "round") for count in (0, 1, 1.0, 2, 1797)]
+    assert said == ["0 rounds", "1 round", "1 round", "2 rounds", "1,797 rounds"]

@@ -12,7 +12,7 @@ import pandas as pd
 from fedpca_core.questions.home.settings import ALONE, SceneSettings
 from fedpca_core.questions.home.words import angle, degrees, known, things, who, within
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.settings import Settings, short
+from fedpca_core.settings import Settings, plural, short
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.study.preset import Preset
@@ -95,13 +95,13 @@ def _needs(tables: Tables, settings: SceneSettings, facts: Facts | None = None) 
     found, size = within(rounds, NEAR), rounds["bytes_up"].iloc[-1] / settings.clients
     if found is None:
         return (
-            f"After {len(rounds) - 1} messages and {size / 1e3:.3g} kB from each client the answer "
-            f"is still off by {angle(rounds['sin_theta'].iloc[-1])}; no record was sent."
+            f"After {plural(len(rounds) - 1, 'message')} and {size / 1e3:.3g} kB from each client "
+            f"the answer is still off by {angle(rounds['sin_theta'].iloc[-1])}; no record was sent."
         )
     size = rounds["bytes_up"].iloc[found] / settings.clients
     return (
-        f"{found} messages, {size / 1e3:.3g} kB from each client, and the answer is within "
-        f"{NEAR:g}°. Nobody has sent a record; now look at what the server holds."
+        f"{plural(found, 'message')}, {size / 1e3:.3g} kB from each client, and the answer is "
+        f"within {NEAR:g}°. Nobody has sent a record; now look at what the server holds."
     )
 
 
@@ -110,10 +110,9 @@ def _knows(tables: Tables, settings: SceneSettings, facts: Facts | None = None) 
     found, last = known(rounds), len(rounds) - 1
     if found is None:
         held = int(rounds["directions_held"].iloc[-1])
-        whose = who(settings, facts)
         return (
-            f"After {last} messages it has {held} directions of {whose}; no attack of ours has "
-            "made a record of them."
+            f"After {plural(last, 'message')} it has {plural(held, 'direction')} of "
+            f"{who(settings, facts)}; no attack of ours has made a record of them."
         )
     count = int(rounds["records_held"].iloc[-1])
     off = angle(rounds["sin_theta"].iloc[found])

@@ -5,6 +5,7 @@ from fedpca_core.findings import TARGETS
 from fedpca_core.questions.home.scene import Scene
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.words import angle, who
+from fedpca_core.settings import plural
 from fedpca_core.study.parts import Parts
 
 
@@ -17,6 +18,6 @@ def told(scene: Scene, settings: SceneSettings) -> Parts:
     for method, found in rivals.items():
         known = " ".join(f"{TARGETS[one.target]}: {one.words}." for one in found.findings[-1])
         yield (
-            f"**{METHODS[method].title}**, after {found.rounds} rounds. {known} The answer is off "
-            f"by {angle(found.sines[-1])} (simulation only)."
+            f"**{METHODS[method].title}**, after {plural(found.rounds, 'round')}. {known} The "
+            f"answer is off by {angle(found.sines[-1])} (simulation only)."
         )

@@ -171,6 +171,7 @@ def overview(found: Judged) -> Panel:
         tuple(
             Curve(word, list(counts.index), counts[word], colour=f"series {place}")
             for place, word in enumerate(WORDS)
+            if counts[word].any()
         ),
         description=f"{told}.",
     )

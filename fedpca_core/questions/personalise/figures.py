@@ -23,7 +23,7 @@ from fedpca_core.questions.personalise.study import (
     crossing,
     largest_gain,
 )
-from fedpca_core.settings import short
+from fedpca_core.settings import plural, short
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Heat, Panel, plot
 from fedpca_core.study.parts import (
     Caption,
@@ -68,12 +68,10 @@ def verdict(outcome: Collaboration) -> str:
     mine, limits = float(outcome.fresh[PERSONAL][-1]), outcome.limits
     other = ALONE if limits[ALONE] <= limits[SHARED] else SHARED
     gain = limits[other] - mine
-    rounds = f"{outcome.rounds} rounds"
-    if outcome.rounds < outcome.planned:
-        rounds = f"{outcome.rounds} of {outcome.planned} rounds"
+    early = f"{outcome.rounds} of " * (outcome.rounds < outcome.planned)
     numbers = (
-        f"After {rounds} personalised PCA is at **{mine:.3f}** on fresh records; "
-        f"{name(ALONE)} settles at "
+        f"After {early}{plural(outcome.planned, 'round')} personalised PCA is at "
+        f"**{mine:.3f}** on fresh records; {name(ALONE)} settles at "
         f"{limits[ALONE]:.3f}, one shared model ({name(SHARED)}) at {limits[SHARED]:.3f} "
         + (
             "(the share of fresh records that a model misses)."

@@ -24,7 +24,7 @@ from fedpca_core.questions.which.recommendation import (
 from fedpca_core.questions.which.remedies import Remedy
 from fedpca_core.questions.which.rules import ORDER, RULES, share, size
 from fedpca_core.questions.which.settings import AXES, FrontierSettings
-from fedpca_core.settings import short
+from fedpca_core.settings import plural, short
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.panels import Baseline, Curve, Panel, plot
 from fedpca_core.study.parts import (
@@ -129,8 +129,8 @@ def hover(row: pd.Series, settings: FrontierSettings) -> str:
     """Configuration and what crossed the wire, for the pointer."""
     lines = [
         label(row, settings),
-        f"{row['rounds']:.0f} rounds, {size(row['bytes_client'])} a client, "
-        f"{row['local_products']:.0f} products",
+        f"{plural(np.round(row['rounds']), 'round')}, {size(row['bytes_client'])} a client, "
+        f"{plural(np.round(row['local_products']), 'product')}",
         PROTECTION[row["protection"]],
         protection(row),
     ]
@@ -182,8 +182,7 @@ def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = Non
     yield from others
     if smaller := sizes.said(settings, data, found.clients):
         yield Note(smaller)
-    seeds = "1 seed" if found.seeds == 1 else f"{found.seeds} seeds"
-    yield Caption(words("which-lost", seeds=seeds))
+    yield Caption(words("which-lost", seeds=plural(found.seeds, "seed")))
     yield Chart("advice_view", [speed(found, settings)])
     table = judged(found, settings)
     yield Table(table, "Every candidate", ("Loses", "Worst client", "Bytes", "On the line"))
