@@ -322,7 +322,7 @@ def rough(number: float) -> str:
 
 def plural(number: float, noun: str) -> str:
     """A counted noun, given in the singular: 1 round, 0 rounds, 1,797 records."""
-    return f"{number:,.10g} {noun}{'s' * (number != 1)}"
+    return f"{number:,.10g} {noun}{'' if number == 1 else 's'}"
 
 
 def powers(text: str) -> str:

@@ -57,9 +57,8 @@ def prepared(
 
     The view updates in place: a reader's zoom, hidden curves, current round and playing go on
     when the data change. Nothing is sent to the server while scrubbing. Arguments and refusals are
-    those of `encode`, but that without ``rounds`` all of it stands still. What shows it may be
-    given ``on_chosen``, which is called when a reader presses the button of a side that has one, or
-    a point of what is choosable.
+    those of `encode`, but that without ``rounds`` all of it stands still. What shows it calls
+    ``on_chosen`` when a reader presses the button of a side, or a point of what is choosable.
     """
     if rounds is None:
         curves = [curve for panel in panels if isinstance(panel, Panel) for curve in panel.curves]
@@ -90,8 +89,7 @@ def chart(
     """
 
     def chosen() -> None:
-        point = st.session_state[key].get("chosen")
-        if on_choice is not None and point:
+        if on_choice and (point := st.session_state[key].get("chosen")):
             on_choice(str(point["curve"]), int(point["point"]))
 
     prepared(key=key, panels=panels, choosable=on_choice is not None)(on_choice and chosen)

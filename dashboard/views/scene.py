@@ -35,6 +35,7 @@ from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.story import CHAPTERS, FAIR, NEVER
 from fedpca_core.questions.home.words import angle, degrees, things, who
 from fedpca_core.settings import short
+from fedpca_core.study.pca_settings import IMAGES
 from fedpca_core.study.pictures import frames, mosaic, sheet
 from fedpca_core.study.said import caption
 
@@ -251,7 +252,7 @@ def _duel(scene: Scene, settings: SceneSettings) -> Stage:
     """Both methods' messages and answers below each other's pictures."""
     sides = [_side(one, own) for one, own in _sides(scene, settings)]
     right = sides[-1]
-    does = {"mask": f"{right.title} masks its messages"}.get(right.protection, right.title)
+    does = {"mask": f"{right.title} masks messages"}.get(right.protection, right.title)
     return replace(
         _stage(scene, settings),
         sides=sides,
@@ -488,9 +489,8 @@ def in_a_line(scene: Scene, settings: SceneSettings, k: int) -> str:
         how, exactly = "", ", exactly"
         if matrix.attack != "" and ATTACKS[matrix.attack].searches:
             how = f", by {ATTACKS[matrix.attack].title.lower()}"
-        elif "no other whole" in records.basis:  # why it can be sure, in the place of that it is
-            entries = "rows on the grid" if objects == "rows" else "whole-number pixels"
-            how, exactly = f": no other {entries} fit", ""
+        elif "no other whole" in records.basis and settings.problem in IMAGES:  # why it is sure
+            how, exactly = ": no other whole pixels fit", ""
         since = f"{exactly and ','} since message {scene.certified}" * bool(scene.certified)
         anew = "; stored, and being computed again" if scene.earlier else ""
         return f"Has all {records.figure.value:.0f}{exactly}{since}{how}{anew}."

@@ -63,13 +63,13 @@ def test_the_duel_opens_slowly_and_stops_when_the_server_has_every_record(open_p
     expect(replay).to_have_attribute("data-playing", "false")
     captions = page.locator("[data-testid=replay-caption]")
     expect(captions.nth(1)).to_have_text(
-        "Has all 30 since message 3: no other whole-number pixels fit."
+        "Has all 30 since message 3: no other whole pixels fit."
     )
     expect(captions.nth(2)).to_contain_text("Harder attack not tried")
     expect(page.locator(".fp-stamp.fp-exact")).to_have_count(1)
     expect(page.locator(".fp-stamp").nth(0)).to_contain_text("30 of 30")
     expect(page.locator(".fp-stamp").nth(1)).to_have_text("0 of 30")
-    expect(page.locator(".fp-invitation")).to_have_text("Look right: FAPS masks its messages")
+    expect(page.locator(".fp-invitation")).to_have_text("Look right: FAPS masks messages")
     assert page.locator(".fp-client").count() == 8
     # What a fresh reader asked: whose records, what SSI and FAPS are (on hover), degrees of what.
     expect(page.locator(".fp-client.fp-attacked span")).to_be_visible()

@@ -124,7 +124,7 @@ def test_what_is_sent_is_on_show():
     assert np.ptp(duel.message[0]) == 0 < np.ptp(duel.message[1])
     assert np.abs(duel.message[1] - duel.other.message[1]).max() > 0.1
     said = [drawn.in_a_line(one, DUEL, 5) for one in (duel, duel.other)]
-    assert said[0] == "Has all 12 since message 2: no other whole-number pixels fit."
+    assert said[0] == "Has all 12 since message 2: no other whole pixels fit."
     assert said[1] == "No digits read. Harder attack not tried."
 
 
