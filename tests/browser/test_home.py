@@ -62,9 +62,7 @@ def test_the_duel_opens_slowly_and_stops_when_the_server_has_every_record(open_p
     expect(replay).to_have_attribute("data-round", "3", timeout=30_000)
     expect(replay).to_have_attribute("data-playing", "false")
     captions = page.locator("[data-testid=replay-caption]")
-    expect(captions.nth(1)).to_have_text(
-        "Has all 30 since message 3: no other whole pixels fit."
-    )
+    expect(captions.nth(1)).to_have_text("Has all 30 since message 3: no other whole pixels fit.")
     expect(captions.nth(2)).to_contain_text("Harder attack not tried")
     expect(page.locator(".fp-stamp.fp-exact")).to_have_count(1)
     expect(page.locator(".fp-stamp").nth(0)).to_contain_text("30 of 30")
