@@ -155,8 +155,8 @@ class Job:
         return not self.stopped
 
     def to_repeat(self, followed: bool) -> bool:
-        """Whether it ended without a result that somebody who asks now may expect."""
-        if not self.done or self._stop.is_set():
+        """Whether it ends without a result that somebody who asks now may expect."""
+        if not (self.done or self.stopped) or self._stop.is_set():
             return False
         bound = self.late or self.unlucky
         return (self.stopped or bound) and not (bound and followed)

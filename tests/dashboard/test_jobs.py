@@ -83,6 +83,24 @@ def test_a_job_nobody_looks_at_ends_and_starts_anew_when_asked_for(monkeypatch) 
     assert registry.submit("a", lambda job: "fresh", 60) is not job
 
 
+def test_who_asks_for_a_job_that_is_ending_gets_one_of_his_own() -> None:
+    registry, leave, ending = jobs.Registry(), threading.Event(), threading.Event()
+
+    def ends(job: jobs.Job) -> None:
+        while job.wanted():
+            time.sleep(0.01)
+        ending.set()
+        leave.wait(10)  # its step takes a while
+
+    left = registry.submit("a", ends, 60, visitor="first")
+    left.leave("first")
+    assert ending.wait(10) and not left.done
+    own = registry.submit("a", lambda job: "fresh", 60, visitor="second")
+    assert own is not left and own.wait(10) and own.result == "fresh"
+    leave.set()
+    assert left.wait(10) and registry.find("a") is own
+
+
 def test_a_tab_whose_looks_come_late_is_still_watching() -> None:
     """On a busy server two looks may lie far more apart than the longest pause."""
     assert jobs.ABANDONED_SECONDS > 5 * jobs.LONGEST_PAUSE
