@@ -110,8 +110,8 @@ class Controls(Generic[S]):
         self.opening: S | None = reading.configuration if opens else None
         self._linked: S = reading.configuration
         self._refused = {**reading.refused, **self._beyond()}
-        #: Why parameters make no difference beside the others, by field.
         self._before_drawing = self._expected()
+        #: Why parameters make no difference beside the others, by field.
         self.idle = self._idle()
         st.session_state[self._whole_key] = False
 

@@ -187,9 +187,8 @@ def overtaken() -> bool:
     A part of the page that looks again by itself asks for nothing.
     """
     here, nothing = inside(RUN_HERE), inside(NOTHING_ASKED)
-    requests = getattr(
-        None if here is None else here(suppress_warning=True), "script_requests", None
-    )
+    context = None if here is None else here(suppress_warning=True)
+    requests = getattr(context, "script_requests", None)
     asked, what = getattr(requests, "_state", nothing), getattr(requests, "_rerun_data", None)
     by_itself = getattr(what, "is_auto_rerun", False) and getattr(what, "fragment_id_queue", [])
     return isinstance(asked, type(nothing)) and asked is not nothing and not by_itself

@@ -428,12 +428,13 @@ def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
 
 
 def _truth(scene: Scene, settings: SceneSettings) -> Images:
-    shown, objects = len(scene.truth), things(settings)
-    many = f"{scene.records:,} {objects}"
+    shown, many = len(scene.truth), f"{scene.records:,} {things(settings)}"
+    which = many if shown == scene.records else f"{shown} of {many}"
+    stamped = scene.other is not None and which == many  # two pictures beside it count them
     return sheet(
         f"{'Newcomers' if settings.joined else 'Records'} of {who(settings, scene.facts)}",
         scene.truth[None],
-        ["Never sent" if shown == scene.records else f"{shown} of {many}, never sent"],
+        ["Never sent" if stamped else f"{which}, never sent"],
         "The client's private records, side by side.",
         **_wide(scene),
         simulation_only=True,
@@ -486,14 +487,14 @@ def in_a_line(scene: Scene, settings: SceneSettings, k: int) -> str:
     if k == 0:
         return "Nothing has been sent yet."
     if records.status is Status.OPEN and records.figure is not None:
-        how, exactly = "", ", exactly"
-        if matrix.attack != "" and ATTACKS[matrix.attack].searches:
-            how = f", by {ATTACKS[matrix.attack].title.lower()}"
-        elif "no other whole" in records.basis and settings.problem in IMAGES:  # why it is sure
-            how, exactly = ": no other whole pixels fit", ""
-        since = f"{exactly and ','} since message {scene.certified}" * bool(scene.certified)
+        found = f"Has all {records.figure.value:.0f}"
+        since = [] if scene.certified is None else [f"since message {scene.certified}"]
+        searched = matrix.attack != "" and ATTACKS[matrix.attack].searches
+        if not searched and "no other whole" in records.basis and settings.problem in IMAGES:
+            return f"{' '.join([found, *since])}: no other whole pixels fit."  # so it can be sure
+        how = [f"by {ATTACKS[matrix.attack].title.lower()}"] * searched
         anew = "; stored, and being computed again" if scene.earlier else ""
-        return f"Has all {records.figure.value:.0f}{exactly}{since}{how}{anew}."
+        return f"{', '.join([found, 'exactly', *since, *how])}{anew}."
     if matrix.status is Status.PROVED_CLOSED:
         return f"Has received nothing of {who(settings, scene.facts)}."
     if matrix.figure is not None:

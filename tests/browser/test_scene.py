@@ -296,7 +296,7 @@ def test_one_s_own_table_is_a_choice_away_and_a_refusal_keeps_the_picture(open_p
     accessible(page)
     set_slider(page, "components", 3)
     expect(page.locator(".stAlert")).to_have_count(0)
-    expect(page.locator(".fp-image").first).to_contain_text("Never sent")
+    expect(page.locator(".fp-image").first).to_contain_text("5 rows, never sent")
 
 
 def test_on_a_phone_the_parameters_open_beside_the_picture(open_page):
