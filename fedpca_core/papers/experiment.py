@@ -85,9 +85,6 @@ class Experiment(ABC):
         Those that there are.
     apart : bool
         Whether each of its series is a check of its own.
-    hours : float
-        About so many hours of one processor for one start of every method at the paper's size,
-        reckoned from the bare products; 0 where that is a matter of minutes.
     """
 
     key: str
@@ -99,7 +96,6 @@ class Experiment(ABC):
     varied: str = ""
     sizes: tuple[Size, ...] = ("live", "paper")
     apart: ClassVar[bool] = False
-    hours: float = 0.0
 
     @abstractmethod
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:

@@ -62,15 +62,6 @@ CHANGE, LONGEST = 1e-10, 3000
 TIMED_EVERY = 10
 #: Points of a kept curve.
 CURVE_POINTS = 40
-#: See `Experiment.hours`: some 2,000 products a start and value, 0.9 s each at table-1's size.
-HOURS: Mapping[str, float] = {
-    "table-1": 0.5,
-    "vary-features": 1.5,
-    "vary-samples": 2.0,
-    "vary-components": 1.0,
-    "vary-decay": 1.0,
-    "rates": 0.5,
-}
 
 
 class FapsConvergence(Experiment):
@@ -89,7 +80,7 @@ class FapsConvergence(Experiment):
     def __init__(self, name: str) -> None:
         self.preset: FapsPreset = preset(name)
         self.key, self.title, self.measure = name, self.preset.title, "rounds"
-        self.varied, self.hours = self.preset.varied, HOURS.get(name, 0.0)
+        self.varied = self.preset.varied
         self._problem: tuple[object, Problem] | None = None
 
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:

@@ -208,12 +208,17 @@ def test_auto_rule_follows_the_stability_number_and_its_products_are_metered() -
         assert numbers[client] <= 1
 
 
-def test_change_rule_spends_one_step_near_the_solution() -> None:
+def test_change_rule_spends_one_step_near_the_solution(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And there it does not make the multipliers' part of H, which only a second step needs."""
+    made = []
+    part = lambda *which: made.append(which) or low_rank_part(*which)  # noqa: E731
+    monkeypatch.setattr("fedpca_core.algorithms.faps.inner.low_rank_part", part)
     problem = identical(1.1)
     trace = fp.simulate(problem, fp.FAPS(3, inner_rule="change"), rounds=60)
     per_round = np.diff(trace.local_products) / problem.clients
     assert per_round[1] > 1
     assert (per_round[-10:] == 1).all()
+    assert len(made) == (per_round[1:] > 1).sum()
 
 
 def test_conditions_hold_when_the_rule_stops_early() -> None:

@@ -69,6 +69,7 @@ RUNS = [
     ({"inner_rule": "auto"}, 1.0),
     ({"inner_rule": "auto", "private_penalty": True}, 0.6),
     ({"inner_rule": "change"}, 1.0),
+    ({"inner_rule": "change", "inner_tolerance": 0.03, "inner_limit": 4}, 0.6),
     ({"inner_rule": "conditions", "private_start": True}, 0.6),
 ]
 

@@ -8,6 +8,9 @@ the end; in between a rough one serves, and not after each product. Where S_i is
 H itself is formed.
 """
 
+from dataclasses import replace
+from functools import cache, partial
+
 import numpy as np
 
 from fedpca_core.algorithms.faps.outside import follow, leading_direction
@@ -42,8 +45,8 @@ def iterate(rule: InnerRule, data: ClientData, state: ClientState, received: Arr
     """
     tested, most = rule.test != "none", int(rule.budget.max())
     stretch = STRETCH if state.norm.min() > _LEAST and state.norm.max() < _MOST else 1
-    tall, wide = low_rank_part(state, received)
-    formed = None if tested else _formed(data, tall, wide, most)
+    low_rank = cache(partial(low_rank_part, replace(state), received))
+    formed = None if tested else _formed(data, *low_rank(), most)
     images, since = first_image(state, received), 1
     running, made, first = rule.budget > 0, rule.budget, (state.frame, images)
     for step in range(1, most + 1):
@@ -68,15 +71,19 @@ def iterate(rule: InnerRule, data: ClientData, state: ClientState, received: Arr
             state.product = _replaced(state.product, products, asked)
         if step == most:
             break
+        if rule.test == "change":
+            goes_on = projector_distance(state.frame, before) > rule.tolerance
+            if not (running & goes_on & (rule.budget > step)).any():
+                made = np.where(running, step, made)
+                break  # most rounds end here, and nobody goes on from an image
         if formed is None:
+            tall, wide = low_rank()
             moved = products + tall @ (wide @ frames)
         else:  # H is symmetric, and this is quicker
             moved = transpose(transpose(frames) @ formed)
         images, since = _replaced(frames, moved, asked), since + 1
         if tested:
-            if rule.test == "change":
-                goes_on = projector_distance(state.frame, before) > rule.tolerance
-            else:
+            if rule.test == "conditions":
                 goes_on = ~conditions_hold(rule, state, first, (state.frame, images))
             made = np.where(running & ~goes_on, step, made)
             running = running & goes_on & (rule.budget > step)
