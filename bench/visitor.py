@@ -39,14 +39,9 @@ def said_where_it_fails(errors: list[str]) -> Iterator[None]:
 class Visitor:
     """One session on one page.
 
-    Parameters
-    ----------
-    address : str
-        Of the server, without the scheme.
-    page, query : str
-        Page name and the part of the link after the question mark.
-    errors : list of str, optional
-        Where it is written down what went wrong; known even where the visit breaks off.
+    ``address``: Of the server, without the scheme.
+    ``page``, ``query``: Page name and the part of the link after the question mark.
+    ``errors``: Where it is written down what went wrong; known even where the visit breaks off.
     """
 
     def __init__(

@@ -84,12 +84,8 @@ PERSONS = (2, 5, 10)
 def in_words(delta: float, clipped: str, public: Sequence[str]) -> str:
     """What every epsilon of many runs means.
 
-    Parameters
-    ----------
-    clipped : str
-        At which norm records are clipped.
-    public : sequence of str
-        What is taken as public besides the clients' sizes.
+    ``clipped``: At which norm records are clipped.
+    ``public``: What is taken as public besides the clients' sizes.
     """
     return (
         f"ε here: {RECORD}; δ = {short(delta)}; records clipped at {clipped}; {ANY_SAMPLING} "
@@ -224,10 +220,7 @@ class Guarantee:
         Group privacy is exact here, ``mu -> g mu``: g records change S_i by g times as much as one,
         and a pair of data sets attains it.
 
-        Parameters
-        ----------
-        samples : int
-            Records m_i of the client; a person cannot hold more.
+        ``samples``: Records m_i of the client; a person cannot hold more.
         """
         require(
             self.unit == str(RECORD),
@@ -279,12 +272,9 @@ def together(guarantees: Sequence[Guarantee]) -> Guarantee:
 def meanings(stated: Guarantee, samples: int) -> dict[str, Guarantee]:
     """What the guarantee of one record says of a person, of a client, and of a second run.
 
-    Parameters
-    ----------
-    stated : Guarantee
-        Of one record.
-    samples : int
-        Records of the largest client: a client's guarantee is that of the one with most to lose.
+    ``stated``: Of one record.
+    ``samples``: Records of the largest client: a client's guarantee is that of the one with most to
+        lose.
 
     Returns dict of str to Guarantee: by what may be replaced, the mildest first; persons only where
     a client holds more records than they.

@@ -22,10 +22,7 @@ def forget_everything() -> bool:
 class Remembered(Generic[Result]):
     """The last results by key; the oldest is forgotten when there are too many.
 
-    Parameters
-    ----------
-    size : int
-        How many results are kept.
+    ``size``: How many results are kept.
     """
 
     def __init__(self, size: int) -> None:

@@ -290,9 +290,7 @@ def read_json(text: str) -> Any:
 def because(*rules: tuple[object, str, str | Iterable[str]]) -> dict[str, str]:
     """Why fields make no difference (`Settings.idle`): the sentence of the first rule that holds.
 
-    Parameters
-    ----------
-    *rules : (condition, sentence, field or fields)
+    ``*rules``, (condition, sentence, field or fields).
     """
     found: dict[str, str] = {}
     for holds, why, names in rules:
@@ -570,10 +568,7 @@ class Settings:
     ) -> LinkRead:
         """Read a link's parameters (each a list of texts) tolerantly.
 
-        Parameters
-        ----------
-        also_known : iterable of str
-            Parameter names that belong to the page but not to this configuration.
+        ``also_known``: Parameter names that belong to the page but not to this configuration.
         """
         described = cls.parameters()
         names = {description.key: name for name, description in described.items()}

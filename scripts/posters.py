@@ -81,12 +81,8 @@ CONTROLS = re.compile("sidebar|^Switch it on")
 def poster(preset: Preset, live: str, turned: bool = True) -> str:
     """Run the studies of a preset, then its page on their results; returns the file's text.
 
-    Parameters
-    ----------
-    live : str
-        The address of the laboratory, to which the poster leads.
-    turned : bool
-        Take along what the dials of the front page do.
+    ``live``: The address of the laboratory, to which the poster leads.
+    ``turned``: Take along what the dials of the front page do.
 
     Raises InvalidInput: data are missing (`MissingData`), a study refuses, the page shows something
     else than the whole run, or nothing, or the file would be too large.
@@ -147,10 +143,7 @@ def _picture_of(settings: SceneSettings) -> bytes:
 def shown(context: Any, file: Path, width: int = 1440) -> Any:
     """A poster opened from disk in a browser; every view in it is drawn, with its own numbers.
 
-    Parameters
-    ----------
-    context : playwright.sync_api.BrowserContext
-        Offline, so that whatever a poster asked for would be missed.
+    ``context``: Offline, so that whatever a poster asked for would be missed.
 
     Raises InvalidInput: something is not drawn, asked for, or wrong in the page's own eyes.
     """

@@ -82,10 +82,7 @@ class View:
 class Rooms:
     """All rooms of a server; every method may be called from any thread.
 
-    Parameters
-    ----------
-    clock : callable
-        Seconds that never go back.
+    ``clock``: Seconds that never go back.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -293,37 +293,22 @@ def encode(
 ) -> bytes:
     """Return the whole view as the bytes the browser decodes.
 
-    Parameters
-    ----------
-    key : str
-        Unique on the page; keeps the view's identity over reruns.
-    rounds : int
-        K; frames and curves have K + 1 entries, the first is the start.
-    panels : sequence of Panel or Heat
-        Shown side by side where there is room.
-    images : sequence of rows of Images
-        Shown above the panels, every row on its own line.
-    round_label : str
-        What a step is called ("round", "iteration").
-    start : int, optional
-        The round shown first; default the last. Later runs keep the reader's round, cut to the
-        new length; as long as nobody has moved, the default keeps showing the last.
-    playback : bool
-        False leaves out the transport, the cursor and the read-out.
-    stage : Stage, optional
-        Clients, messages and the server, above everything else; the view becomes one scene that
-        fits on a screen, with the pictures beside the charts and without the read-out.
-    sentences : sequence of str
-        One for each round, the start included: what has just happened; none for no line.
-    autoplay : bool
-        Play once when the view opens, or when it has got more than a start, unless the reader
-        prefers less motion.
-    run : PlayedRun, optional
-        With it the curves of the run before stay as a ghost, and a run can be pinned.
-    lecture : Lecture, optional
-        How it is shown to a room.
-    choosable : bool
-        Whether a click on a curve is told to the server.
+    ``key``: Unique on the page; keeps the view's identity over reruns.
+    ``rounds``: K; frames and curves have K + 1 entries, the first is the start.
+    ``panels``: Shown side by side where there is room.
+    ``images``: Shown above the panels, every row on its own line.
+    ``round_label``: What a step is called ("round", "iteration").
+    ``start``: The round shown first; default the last. Later runs keep the reader's round, cut to
+        the new length; as long as nobody has moved, the default keeps showing the last.
+    ``playback``: False leaves out the transport, the cursor and the read-out.
+    ``stage``: Clients, messages and the server, above everything else; the view becomes one scene
+        that fits on a screen, with the pictures beside the charts and without the read-out.
+    ``sentences``: One for each round, the start included: what has just happened; none for no line.
+    ``autoplay``: Play once when the view opens, or when it has got more than a start, unless the
+        reader prefers less motion.
+    ``run``: With it the curves of the run before stay as a ghost, and a run can be pinned.
+    ``lecture``: How it is shown to a room.
+    ``choosable``: Whether a click on a curve is told to the server.
 
     Raises
     ------

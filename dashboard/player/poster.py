@@ -53,16 +53,11 @@ def document(
 ) -> str:
     """A poster: words and views in one file that asks for nothing else.
 
-    Parameters
-    ----------
-    title, lead : str
-        Plain text; the lead may be empty.
-    parts : sequence of str or bytes
-        In the order in which they are read: HTML, or a view as `dashboard.player.encode` makes it.
-    live : str
-        Address of the page that this is a picture of.
-    colophon : str
-        Plain text below everything: what was run.
+    ``title``, ``lead``: Plain text; the lead may be empty.
+    ``parts``: In the order in which they are read: HTML, or a view as `dashboard.player.encode`
+        makes it.
+    ``live``: Address of the page that this is a picture of.
+    ``colophon``: Plain text below everything: what was run.
     """
     charts = any(header(part)["panels"] for part in parts if isinstance(part, bytes))
     packed = _packed(CHARTS.read_bytes()) if charts else ""

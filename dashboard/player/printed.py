@@ -52,16 +52,10 @@ def printed(
 ) -> dict[str, bytes]:
     """The figures of a view as files, as they stand in its last round.
 
-    Parameters
-    ----------
-    key : str
-        Of the view; names the rows of pictures.
-    caption : str
-        Goes below every figure: where it is from and with which settings.
-    kinds : sequence of str
-        Of the files: what `FORMATS` lists.
-    only : int, optional
-        The one figure that is asked for, by its place: each takes its time.
+    ``key``: Of the view; names the rows of pictures.
+    ``caption``: Goes below every figure: where it is from and with which settings.
+    ``kinds``: Of the files: what `FORMATS` lists.
+    ``only``: The one figure that is asked for, by its place: each takes its time.
 
     Returns
     -------

@@ -33,10 +33,7 @@ def told(text: str, settings: Settings) -> str:
 def offer(settings: Settings, stored: Callable[[], None] | None = None) -> None:
     """A link that opens the page with data that come along, where it has such, and what is stored.
 
-    Parameters
-    ----------
-    stored : callable, optional
-        Draws the result that is stored for exactly these settings.
+    ``stored``: Draws the result that is stored for exactly these settings.
     """
     if (other := instead(settings)) is not None:
         door(other, f"Show it with {_title(other)}, which is here", "database")

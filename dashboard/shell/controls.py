@@ -56,18 +56,12 @@ class Controls(Generic[S]):
     choices only in a container of its own: where a widget moves, the browser drops the former
     place last, and with it whose parameter of the address it was.
 
-    Parameters
-    ----------
-    settings : type of Settings
-        The configuration class of the page.
-    also_known : sequence of str
-        Link parameters that the page reads itself.
-    runs : sequence of str
-        The fragments, by key, that hang on the parameters, where the page has such: a change runs
-        them again and nothing else, which costs the server and the browser a part of what a whole
-        page does. They ask for `settings` themselves, and the page calls `whole` at its end.
-    most : mapping of str to float
-        Lower upper ends of sliders than the parameters' own, by field.
+    ``settings``: The configuration class of the page.
+    ``also_known``: Link parameters that the page reads itself.
+    ``runs``: The fragments, by key, that hang on the parameters, where the page has such: a change
+        runs them again and nothing else, which costs the server and the browser a part of what a
+        whole page does. They ask for `settings` themselves, and the page calls `whole` at its end.
+    ``most``: Lower upper ends of sliders than the parameters' own, by field.
     """
 
     def __init__(
@@ -281,25 +275,15 @@ class Controls(Generic[S]):
         One that makes no difference beside the others (`Settings.idle`) is disabled, and its help
         begins with the reason.
 
-        Parameters
-        ----------
-        name : str
-            Field of the settings class.
-        label : str, optional
-            Another name than the parameter's own.
-        only : sequence of str, optional
-            Restrict a choice to these keys, in their order.
-        high : float, optional
-            A lower upper end of a slider, where it depends on other widgets.
-        as_buttons : bool
-            Draw a single choice as a row of buttons rather than a list.
-        options : sequence of str, optional
-            Offer these for a free text (the columns of a table); others are forgotten.
-        empty : str
-            What the empty text is called among them.
-        shapes : callable, optional
-            What of the value other widgets hang on: the whole page runs again where that changes,
-            for a page that has ``runs``.
+        ``name``: Field of the settings class.
+        ``label``: Another name than the parameter's own.
+        ``only``: Restrict a choice to these keys, in their order.
+        ``high``: A lower upper end of a slider, where it depends on other widgets.
+        ``as_buttons``: Draw a single choice as a row of buttons rather than a list.
+        ``options``: Offer these for a free text (the columns of a table); others are forgotten.
+        ``empty``: What the empty text is called among them.
+        ``shapes``: What of the value other widgets hang on: the whole page runs again where that
+            changes, for a page that has ``runs``.
         """
         parameter = self.parameters[name]
         high = self._most.get(name) if high is None else high

@@ -58,10 +58,8 @@ def page_title(title: str) -> str:
 def head(address: str) -> bytes:
     """The elements that stand in place of Streamlit's title.
 
-    Parameters
-    ----------
-    address : str
-        Where the application is, with a slash at its end: a preview picture needs a whole address.
+    ``address``: Where the application is, with a slash at its end: a preview picture needs a whole
+        address.
     """
     named = {"og:title": PRODUCT, "og:description": DESCRIPTION, "og:type": "website"}
     named |= {"og:image": address + PREVIEW, "og:image:width": str(WIDTH)}

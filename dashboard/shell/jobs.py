@@ -306,16 +306,10 @@ def study(
 ) -> Job:
     """Run a study as a job and draw its result while it grows; see `show`.
 
-    Parameters
-    ----------
-    settings : Settings
-        Of the study's class.
-    draw : callable
-        Draws a result, partial or final, in place.
-    data : OwnData, optional
-        The visitor's own file, where the settings ask for one.
-    name : str
-        Unique on the page; the study's key by default.
+    ``settings``: Of the study's class.
+    ``draw``: Draws a result, partial or final, in place.
+    ``data``: The visitor's own file, where the settings ask for one.
+    ``name``: Unique on the page; the study's key by default.
     """
     refusal, long, way_out = None, False, None
     try:
@@ -384,13 +378,9 @@ def beside(
 ) -> None:
     """Run a study of which nothing is told: it gives way to all others, and what it has is drawn.
 
-    Parameters
-    ----------
-    draw : callable
-        Draws a result, partial or final, or that there is none yet; on one that is too much for
-        this server there is none ever.
-    part : str
-        The fragment of the page, by key, in which this is called.
+    ``draw``: Draws a result, partial or final, or that there is none yet; on one that is too much
+        for this server there is none ever.
+    ``part``: The fragment of the page, by key, in which this is called.
     """
     visitor, key = visitor_here(), study.identity(settings, data)
     if (before := st.session_state.get(_BESIDE)) != key:
@@ -452,33 +442,21 @@ def show(
 
     Jobs that end within ``patience`` seconds are drawn at once and never show progress.
 
-    Parameters
-    ----------
-    key : hashable
-        Identifies the computation (a frozen configuration).
-    work : callable
-        Gets the job, reports through it, returns the result.
-    draw : callable
-        Draws a result, partial or final, in place.
-    name : str
-        Unique on the page; names the widgets.
-    seconds : float
-        Deadline.
-    refusal : str, optional
-        Why it is not run at all.
-    way_out : callable, optional
-        Draws what helps then, below the refusal.
-    parts : sequence of str
-        The fragments of the page, by key, that depend on the job: when it has news, they and the
-        picture run again. Without them the whole page does, which costs a server several times as
-        much.
-    above : Job, optional
-        One further up on the page: where it was refused for the same reason, that is not repeated.
-    sentences : bool
-        Whether what grows begins with sentences: its progress has room above and covers nothing,
-        and none of an earlier answer stays beside a refusal.
-    poster : callable, optional
-        Draws what was computed earlier, until the first result of the page is whole.
+    ``key``: Identifies the computation (a frozen configuration).
+    ``work``: Gets the job, reports through it, returns the result.
+    ``draw``: Draws a result, partial or final, in place.
+    ``name``: Unique on the page; names the widgets.
+    ``seconds``: Deadline.
+    ``refusal``: Why it is not run at all.
+    ``way_out``: Draws what helps then, below the refusal.
+    ``parts``: The fragments of the page, by key, that depend on the job: when it has news, they and
+        the picture run again. Without them the whole page does, which costs a server several times
+        as much.
+    ``above``: One further up on the page: where it was refused for the same reason, that is not
+        repeated.
+    ``sentences``: Whether what grows begins with sentences: its progress has room above and covers
+        nothing, and none of an earlier answer stays beside a refusal.
+    ``poster``: Draws what was computed earlier, until the first result of the page is whole.
     """
     asked, picture = f"_job_{name}", f"_drawn_{name}"
     visitor = visitor_here()

@@ -85,14 +85,10 @@ def small_table(
     A plain table: the browser needs no data grid for it, which is a megabyte and a noticeable part
     of a first view, and cuts long texts.
 
-    Parameters
-    ----------
-    label : str
-        What the table holds, for screen readers.
-    wrapped : sequence of str
-        Columns that break into lines, besides those with a text of more than `SENTENCE` signs.
-    tall : bool
-        Many rows: they scroll within a frame, under their head.
+    ``label``: What the table holds, for screen readers.
+    ``wrapped``: Columns that break into lines, besides those with a text of more than `SENTENCE`
+        signs.
+    ``tall``: Many rows: they scroll within a frame, under their head.
     """
     texts: list[list[object]] = table.to_numpy(object).tolist()
     sides = [
@@ -188,10 +184,7 @@ def download(
 ) -> None:
     """Offer a file, made only when somebody asks for it; the page does not run again.
 
-    Parameters
-    ----------
-    **look
-        Icon and help of the button.
+    ``**look``: Icon and help of the button.
     """
     mime = mimetypes.guess_type(file)[0]
     st.download_button(label, data, file, mime, key=key, on_click="ignore", **look)

@@ -69,10 +69,7 @@ def listed(current: str) -> str:
     Streamlit would draw its own navigation anew several times whenever a parameter is turned, which
     is a quarter of all that it draws then.
 
-    Parameters
-    ----------
-    current : str
-        The name of the page, or the tab, that is shown.
+    ``current``: The name of the page, or the tab, that is shown.
     """
     page = tabs_of(current)[0]
     return _list("fp-pages", "Pages", (one for one in ENTRIES if not one.of), page)

@@ -45,11 +45,8 @@ def fallback(index: int) -> Style:
 def style(name: str) -> Style:
     """Return the style of a method, a role, ``"series 3"``, or a plain ``#rrggbb`` colour.
 
-    Parameters
-    ----------
-    name : str
-        Key or title of a registered method, a key of `ROLES`, ``"series N"`` with N counted from
-        0, or ``#rrggbb`` (used as it is in both schemes).
+    ``name``: Key or title of a registered method, a key of `ROLES`, ``"series N"`` with N counted
+        from 0, or ``#rrggbb`` (used as it is in both schemes).
 
     Raises InvalidInput: if the name is none of these.
     """

@@ -73,10 +73,8 @@ def inside(place: str) -> Any:
 def prepare(upload_mb: int) -> None:
     """All that is done once, before the first visitor.
 
-    Parameters
-    ----------
-    upload_mb : int
-        Largest upload: it is held in memory whole, and need not pass through a file on disk.
+    ``upload_mb``: Largest upload: it is held in memory whole, and need not pass through a file on
+        disk.
     """
     remember(THEME, THEME_MESSAGE)
     remember(OPTIONS, OPTIONS_MESSAGE)

@@ -33,10 +33,7 @@ class Turns:
 
         The place is given back at the end.
 
-        Parameters
-        ----------
-        begun : float, optional
-            Seconds of the clock at which the result began, where it had a place before.
+        ``begun``: Seconds of the clock at which the result began, where it had a place before.
         """
         called, now = threading.Event(), time.monotonic()
         due = now if begun is None else max(now, begun + LATER_SECONDS)

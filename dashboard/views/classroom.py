@@ -55,10 +55,7 @@ def ask(
 ) -> None:
     """The question in the room, how to come in, and who has guessed what so far.
 
-    Parameters
-    ----------
-    show : callable
-        What the button below does, with the step and the middle of all guesses.
+    ``show``: What the button below does, with the step and the middle of all guesses.
     """
     ROOMS.ask(code, Question(asked, options))
     with st.container(horizontal=True, vertical_alignment="center", key="room"):

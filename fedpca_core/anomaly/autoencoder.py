@@ -112,10 +112,7 @@ def training(
 
     Wire, each participant and round: all weights down and up (float32).
 
-    Parameters
-    ----------
-    local_epochs : int
-        Passes over a client's own records in a round, in batches of 64.
+    ``local_epochs``: Passes over a client's own records in a round, in batches of 64.
 
     Raises InvalidInput: the problem kept no records; impossible numbers.
     """
@@ -217,10 +214,8 @@ def forward(matrices: list[tuple[Any, Any]], batch: Any) -> list[Any]:
 def gradient(layers: tuple[int, ...], flat: Floats, batch: Floats) -> tuple[Floats, Floats]:
     """Mean squared error of every client's batch and its gradient by backpropagation.
 
-    Parameters
-    ----------
-    flat : (clients, parameters)
-    batch : (clients, records, features)
+    ``flat``, (clients, parameters).
+    ``batch``, (clients, records, features).
 
     Returns (clients,) losses, (clients, parameters) gradients.
     """

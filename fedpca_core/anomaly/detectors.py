@@ -148,11 +148,8 @@ def self_learning(
 
     Yields the share of the clients that are judged, returns the averages.
 
-    Parameters
-    ----------
-    clients : int
-        Judge only so many clients, evenly spaced: the metrics of 100 clients on 60,000 records take
-        seconds.
+    ``clients``: Judge only so many clients, evenly spaced: the metrics of 100 clients on 60,000
+        records take seconds.
     """
     problem = detection.problem
     assert problem.blocks is not None

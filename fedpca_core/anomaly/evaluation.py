@@ -92,14 +92,11 @@ def evaluate(
 ) -> Evaluation:
     """Judge scores against labels at one threshold.
 
-    Parameters
-    ----------
-    attack : (records,) bool
-    scores : (records,) float64
-    threshold : float
-        Alarm above it; ``-inf`` alarms always.
-    areas : (auc, average precision), optional
-        Where they are known from before: they do not depend on the threshold.
+    ``attack``, (records,) bool.
+    ``scores``, (records,) float64.
+    ``threshold``: Alarm above it; ``-inf`` alarms always.
+    ``areas``, (auc, average precision): Where they are known from before: they do not depend on the
+        threshold.
 
     Raises InvalidInput: only one class, lengths that differ, scores that are not finite.
     """

@@ -22,16 +22,11 @@ from fedpca_core.streams import Streams
 class PoisonedData(Wrapper):
     """An algorithm in which some clients lie for a while.
 
-    Parameters
-    ----------
-    method : Algorithm
-        What everybody else runs: one that uploads one matrix, FedPE or FedPG.
-    malicious : tuple of int
-        The lying clients.
-    direction : (features,) float64
-        Unit vector that shall enter the model in place of its weakest direction.
-    first, last : int
-        Rounds between which they lie, whenever they are drawn.
+    ``method``: What everybody else runs: one that uploads one matrix, FedPE or FedPG.
+    ``malicious``: The lying clients.
+    ``direction``, (features,) float64: Unit vector that shall enter the model in place of its
+        weakest direction.
+    ``first``, ``last``: Rounds between which they lie, whenever they are drawn.
     """
 
     malicious: tuple[int, ...]

@@ -17,12 +17,9 @@ _ROWS = 4096
 def score(records: Array, frame: Array | None) -> Array:
     """Squared distance of every record to the span of a frame.
 
-    Parameters
-    ----------
-    records : (records, features) float64
-        Standardised records, one a row.
-    frame : (features, components) float64 with orthonormal columns, or None
-        None scores the squared length ``||x||^2``: nothing learnt.
+    ``records``, (records, features) float64: Standardised records, one a row.
+    ``frame``, (features, components) float64 with orthonormal columns, or None: None scores the
+        squared length ``||x||^2``: nothing learnt.
 
     Returns (records,) float64, at least 0.
     """

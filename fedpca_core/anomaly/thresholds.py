@@ -21,10 +21,7 @@ def for_labels(attack: np.ndarray, scores: Array, recall: float = 0.0) -> dict[s
 
     The alarm is raised *above* a threshold, so each lies halfway to the next smaller score.
 
-    Parameters
-    ----------
-    recall : float
-        In per cent: one of them comes nearest to it.
+    ``recall``: In per cent: one of them comes nearest to it.
     """
     alarms, caught, levels = roc_curve(attack, scores, drop_intermediate=False)
     many, few = float(attack.sum()), float(len(attack) - attack.sum())

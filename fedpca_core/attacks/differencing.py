@@ -62,13 +62,11 @@ def differencing(
 ) -> Differencing:
     """The one record by which two reconstructions of a second-moment matrix differ.
 
-    Parameters
-    ----------
-    before, after : (..., features, features) float64
-        Reconstructions of the matrix in the first and in the second run, for instance of
-        `attacks.symmetric` or `attacks.pooled`, or their paths over the rounds.
-    records_before, records_after : int
-        Public counts of the records behind them; see `records_behind`.
+    ``before``, ``after``, (..., features, features) float64: Reconstructions of the matrix in the
+        first and in the second run, for instance of `attacks.symmetric` or `attacks.pooled`, or
+        their paths over the rounds.
+    ``records_before``, ``records_after``: Public counts of the records behind them; see
+        `records_behind`.
 
     Raises InvalidInput: counts that do not differ by exactly one.
     """

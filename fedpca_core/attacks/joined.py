@@ -41,19 +41,13 @@ def joined(
 
     Reads the client's own uploads where the server sees them and the sums where it does not.
 
-    Parameters
-    ----------
-    before, after : Transcript
-        Two runs of the same method with single products (SSI, block Krylov, LocalPower's single
-        steps). Rounds of one local step are read.
-    client : int
-        Whose uploads to compare; any client under secure aggregation.
-    rounds : int, optional
-        Use the first so many rounds of both runs.
-    means : pair of (features,) float64, optional
-        The announced means, where each run subtracts its own from all records in the sums.
-    noise : float
-        Stated relative standard deviation of noise on uploads.
+    ``before``, ``after``: Two runs of the same method with single products (SSI, block Krylov,
+        LocalPower's single steps). Rounds of one local step are read.
+    ``client``: Whose uploads to compare; any client under secure aggregation.
+    ``rounds``: Use the first so many rounds of both runs.
+    ``means``, pair of (features,) float64: The announced means, where each run subtracts its own
+        from all records in the sums.
+    ``noise``: Stated relative standard deviation of noise on uploads.
 
     Returns Factor: ``samples`` is k: ``attacks.records(factor, ...)`` goes on from here.
 

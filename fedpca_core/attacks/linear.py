@@ -55,12 +55,8 @@ class LinearReading:
 def linear(transcript: Transcript, client: int = 0, rounds: int | None = None) -> Array:
     """Minimum-norm reconstruction of one client's S_i, (features, features), seldom symmetric.
 
-    Parameters
-    ----------
-    transcript : Transcript
-        What the server saw.
-    rounds : int, optional
-        Use the first so many rounds; all of them when left out.
+    ``transcript``: What the server saw.
+    ``rounds``: Use the first so many rounds; all of them when left out.
 
     Raises InvalidInput: unknown client, or the messages it needs are missing (secure aggregation,
     not recorded, uploads that are not answers to a frame).
@@ -89,13 +85,9 @@ def symmetric(
 ) -> Array:
     """Symmetric minimum-norm reconstruction of one client's S_i, (features, features).
 
-    Parameters
-    ----------
-    transcript, client, rounds
-        As in `linear`.
-    trace : float, optional
-        tr S_i where it is public (for example 1 when every record is scaled to norm 1). What the
-        estimate lacks of it is spread evenly over the unprobed directions.
+    ``transcript``, ``client``, ``rounds``: As in `linear`.
+    ``trace``: tr S_i where it is public (for example 1 when every record is scaled to norm 1). What
+        the estimate lacks of it is spread evenly over the unprobed directions.
     """
     return completion(trace).of(read(transcript, client, rounds))[0]
 

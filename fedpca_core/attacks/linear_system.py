@@ -110,10 +110,8 @@ class LinearSystem:
     def decompose(self, prior: Array | None = None) -> Decomposition:
         """Diagonalise the stack.
 
-        Parameters
-        ----------
-        prior : (features, features) float64, optional
-            Guess to which the answers are compared; zero when left out.
+        ``prior``, (features, features) float64: Guess to which the answers are compared; zero when
+            left out.
         """
         residual = self.answers if prior is None else self.answers - prior @ self.probes
         left, sigma, right = np.linalg.svd(self.probes, full_matrices=False)

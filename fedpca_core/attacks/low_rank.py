@@ -59,12 +59,8 @@ def low_rank(
     Works on answers that are single products with S_i: SSI, block Krylov, LocalPower's rounds of
     one local step.
 
-    Parameters
-    ----------
-    transcript, client, rounds
-        As in `attacks.linear`.
-    noise : float
-        Stated relative standard deviation of noise on uploads (as in `Channel`).
+    ``transcript``, ``client``, ``rounds``: As in `attacks.linear`.
+    ``noise``: Stated relative standard deviation of noise on uploads (as in `Channel`).
 
     Raises InvalidInput: unknown client, missing messages, or no round at all.
     """
@@ -111,15 +107,10 @@ def from_answers(
 def factor_of(matrix: Array, samples: int, *, error: float = 0.0) -> Factor:
     """The factor of a second-moment matrix, however the server came by it.
 
-    Parameters
-    ----------
-    matrix : (features, features) float64
-        S, for instance of `attacks.symmetric`, `attacks.pooled`, `attacks.replay`; negative
-        eigenvalues count as rounding.
-    samples : int
-        Records behind it; at most so many eigenvalues are kept.
-    error : float
-        Known size of the error of an entry of the matrix (rounding is allowed for anyway).
+    ``matrix``, (features, features) float64: S, for instance of `attacks.symmetric`,
+        `attacks.pooled`, `attacks.replay`; negative eigenvalues count as rounding.
+    ``samples``: Records behind it; at most so many eigenvalues are kept.
+    ``error``: Known size of the error of an entry of the matrix (rounding is allowed for anyway).
     """
     require(samples >= 1, f"There must be at least 1 record behind a matrix, not {samples}.")
     values, vectors = np.linalg.eigh(symmetric_part(np.asarray(matrix, dtype=float)))

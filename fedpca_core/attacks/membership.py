@@ -23,14 +23,10 @@ def membership_score(
     N(-mu^2/2, mu^2) under the second, with ``mu = sqrt(sum_j ||(A - A') Z_j||_F^2) / nu``; itself
     it is ``sum_j <Y_j - (A + A')/2 Z_j, (A - A') Z_j> / nu^2`` over the pairs (Z_j, Y_j).
 
-    Parameters
-    ----------
-    first, second : (features, features) float64
-        The candidates, for example with and without one record.
-    noise : float
-        Standard deviation nu of the Gaussian noise on every uploaded entry (public).
-    client
-        As in `linear`.
+    ``first``, ``second``, (features, features) float64: The candidates, for example with and
+        without one record.
+    ``noise``: Standard deviation nu of the Gaussian noise on every uploaded entry (public).
+    ``client``: As in `linear`.
     """
     _check_noise(noise)
     for candidate in (first, second):
@@ -53,13 +49,10 @@ def matrix_scores(released: Array, first: Array, second: Array, noise: Array) ->
     counts alike: ``<M_i - (A + A')/2, A - A'> / nu^2``, N(+-mu^2/2, mu^2) with
     ``mu = ||A - A'||_F / nu``.
 
-    Parameters
-    ----------
-    released : (clients, features, features) float64
-        What clients hand over in the one-round covariance; every other method's messages are made
-        from the same matrices and cannot say more.
-    noise : (clients,) float64
-        nu_i.
+    ``released``, (clients, features, features) float64: What clients hand over in the one-round
+        covariance; every other method's messages are made from the same matrices and cannot say
+        more.
+    ``noise``, (clients,) float64: nu_i.
 
     Returns (clients,) float64.
     """

@@ -34,19 +34,13 @@ def ridge(
 ) -> Array:
     """One client's S_i from noisy messages, shrunk towards a public guess, symmetric.
 
-    Parameters
-    ----------
-    transcript, client, rounds
-        As in `linear`.
-    prior : (features, features) float64, optional
-        Public guess S_0. When left out, ``trace/features`` times the identity, or zero if no
-        trace is stated either.
-    trace : float, optional
-        Stated tr S_i. Gives the default prior, and the estimate is conditioned on it: what it
-        lacks goes to each direction in proportion to how little the messages say about it.
-    strength : float, optional
-        lambda. When left out it maximises the likelihood of the messages under independent
-        Gaussian entries of ``S - S_0`` and of the noise, from the transcript alone.
+    ``transcript``, ``client``, ``rounds``: As in `linear`.
+    ``prior``, (features, features) float64: Public guess S_0. When left out, ``trace/features``
+        times the identity, or zero if no trace is stated either.
+    ``trace``: Stated tr S_i. Gives the default prior, and the estimate is conditioned on it: what
+        it lacks goes to each direction in proportion to how little the messages say about it.
+    ``strength``: lambda. When left out it maximises the likelihood of the messages under
+        independent Gaussian entries of ``S - S_0`` and of the noise, from the transcript alone.
     """
     reading = shrunk(transcript.features, prior, trace, strength)
     return reading.of(read(transcript, client, rounds))[0]

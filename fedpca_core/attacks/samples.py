@@ -13,12 +13,9 @@ def recover_samples(estimate: Array, samples: int) -> Array:
     ``S_i = A_i A_i^T / m_i`` determines ``A_i`` up to an orthogonal m_i x m_i matrix on the right;
     with one record it determines the record up to its sign.
 
-    Parameters
-    ----------
-    estimate : (features, features) float64
-        Reconstruction of S_i; negative eigenvalues count as zero.
-    samples : int
-        m_i, which is public.
+    ``estimate``, (features, features) float64: Reconstruction of S_i; negative eigenvalues count as
+        zero.
+    ``samples``: m_i, which is public.
 
     Returns (features, samples) float64: orthogonal columns, largest first; the sum of each one's
     entries is not negative.

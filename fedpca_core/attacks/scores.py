@@ -110,14 +110,9 @@ def eigen_image_scores(
 def recovered_records(found: Array | None, truth: Array, grid: Array) -> int:
     """How many of the true records were found exactly, every entry of them.
 
-    Parameters
-    ----------
-    found : (features, records) float64 or None
-        In any order; None counts as none.
-    truth : (features, records) float64
-        In the same units, before anything was subtracted.
-    grid : (features,) float64
-        Step of every feature; equal means equal in whole steps.
+    ``found``, (features, records) float64 or None: In any order; None counts as none.
+    ``truth``, (features, records) float64: In the same units, before anything was subtracted.
+    ``grid``, (features,) float64: Step of every feature; equal means equal in whole steps.
     """
     if found is None:
         return 0

@@ -13,11 +13,8 @@ from fedpca_core.errors import require
 def mean_of_others(matrices: Array, weights: Array, client: int) -> Array:
     """Weighted mean of all other clients' matrices.
 
-    Parameters
-    ----------
-    matrices : (clients, features, features) float64
-        S_i of every client.
-    weights : (clients,) float64
+    ``matrices``, (clients, features, features) float64: S_i of every client.
+    ``weights``, (clients,) float64.
     """
     require(
         len(matrices) > 1,

@@ -121,12 +121,8 @@ def own_ridge(
 ) -> Quadratic:
     """Ridge regression on records of one's own, as conditioned as `RandomProblem.ridge`.
 
-    Parameters
-    ----------
-    blocks : sequence of (features + 1, samples_i)
-        Records of every client as columns.
-    answer : int
-        The row that the others predict.
+    ``blocks``, sequence of (features + 1, samples_i): Records of every client as columns.
+    ``answer``: The row that the others predict.
     """
     _check_constants(strong_convexity, smoothness)
     moments = np.stack([block @ block.T / block.shape[1] for block in blocks])

@@ -90,14 +90,9 @@ def run(
 ) -> ConsensusTrace:
     """Run ``method`` from H = 0.
 
-    Parameters
-    ----------
-    start : (features,) or None
-        z_0; zero by default.
-    seed : int
-        Seed of the server's coin (ProxSkip only).
-    accuracy : float
-        Stop once |z - x*| <= accuracy |x*|.
+    ``start``, (features,) or None: z_0; zero by default.
+    ``seed``: Seed of the server's coin (ProxSkip only).
+    ``accuracy``: Stop once |z - x*| <= accuracy |x*|.
 
     Raises InvalidInput: no round, or a method that does not fit the problem.
     """

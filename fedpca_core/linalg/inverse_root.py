@@ -28,10 +28,8 @@ _SMALL = 2e-6
 def inverse_root(matrices: Array) -> Array | None:
     """``G^(-1/2)`` of each matrix of a batch, or None where one is too far from the identity.
 
-    Parameters
-    ----------
-    matrices : (..., size, size) float64
-        Symmetric and positive definite; entries that are not finite (or a zero matrix) give None.
+    ``matrices``, (..., size, size) float64: Symmetric and positive definite; entries that are not
+        finite (or a zero matrix) give None.
 
     Returns (..., size, size) float64, or None.
     """

@@ -12,13 +12,9 @@ def largest_eigenvalue(
 ) -> float:
     """Lanczos iteration with full orthogonalisation, from a fixed start: results are repeatable.
 
-    Parameters
-    ----------
-    product : callable
-        The matrix times a vector of unit length, (size,) to (size,).
-    accuracy : float
-        Relative accuracy. The error of the eigenvalue is of the order of the squared residual of
-        its vector, so products end where the residual falls below the root of this.
+    ``product``: The matrix times a vector of unit length, (size,) to (size,).
+    ``accuracy``: Relative accuracy. The error of the eigenvalue is of the order of the squared
+        residual of its vector, so products end where the residual falls below the root of this.
     """
     basis, images = np.empty((0, size)), np.empty((0, size))
     vector = np.cos(np.arange(size) * 1.7)

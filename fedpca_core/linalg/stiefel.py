@@ -35,9 +35,7 @@ def orthonormalise(frames: Array) -> Array:
     The positive diagonal makes the factor unique, so equal spans reached along different routes
     (and different machines) give equal frames and averages cannot cancel.
 
-    Parameters
-    ----------
-    frames : (..., features, components) float64
+    ``frames``, (..., features, components) float64.
 
     Returns (..., features, components) float64.
 

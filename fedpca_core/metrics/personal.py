@@ -21,9 +21,7 @@ _PAIRS = 4096
 def fresh_ratios(estimates: Array, problem: PersonalProblem) -> Array:
     """Each client's error on fresh data, over the noise floor in closed form where it is known.
 
-    Parameters
-    ----------
-    estimates : (clients, features, components), or (features, components) for one shared model
+    ``estimates``, (clients, features, components), or (features, components) for one shared model.
 
     Returns (clients,) float64, at least 1; a share between 0 and 1 for a visitor's own records.
     """
@@ -73,9 +71,7 @@ def oracles(problem: PersonalProblem) -> dict[str, Array]:
 def angles_between(frames: Array) -> Array:
     """Largest principal angle between every two clients' subspaces, in degrees.
 
-    Parameters
-    ----------
-    frames : (clients, features, components) float64, orthonormal columns
+    ``frames``, (clients, features, components) float64, orthonormal columns.
 
     Returns (clients, clients) float64: symmetric with a zero diagonal; angles below about 1e-6
     degrees are not resolved.

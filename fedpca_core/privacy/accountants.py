@@ -62,14 +62,9 @@ def by_coin(multiplier: float, rate: float, delta: float, releases: int) -> floa
     Poisson sampling as dp-accounting's privacy loss has it: a client is added or removed, how the
     coins fell is secret, and the noise does not depend on it.
 
-    Parameters
-    ----------
-    multiplier : float
-        Noise over what one client adds to a sum, at the most.
-    rate : float
-        How likely a coin falls for its client.
-    releases : int
-        Sums, with coins tossed anew for each.
+    ``multiplier``: Noise over what one client adds to a sum, at the most.
+    ``rate``: How likely a coin falls for its client.
+    ``releases``: Sums, with coins tossed anew for each.
     """
     import dp_accounting
 

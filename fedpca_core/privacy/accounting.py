@@ -49,20 +49,13 @@ def account(
 ) -> Guarantee | Refusal:
     """What a run of ``algorithm`` guarantees a client, before it starts, or why nothing.
 
-    Parameters
-    ----------
-    setting : Setting
-        Public facts of the run, with the bound on the records' norms that the clients enforce and
-        what their noise at the source guarantees.
-    delta : float
-        Failure probability, total over the run.
-    clip_norm : float
-        Norm that every record was clipped to.
-    client : int
-        Sizes may differ; noise is in proportion to sensitivity, so epsilon does not.
-    trust : Trust, optional
-        Who the clients of a run with shared noise rely on; by default nobody colludes or drops
-        out. Ignored where every client adds its noise in full.
+    ``setting``: Public facts of the run, with the bound on the records' norms that the clients
+        enforce and what their noise at the source guarantees.
+    ``delta``: Failure probability, total over the run.
+    ``clip_norm``: Norm that every record was clipped to.
+    ``client``: Sizes may differ; noise is in proportion to sensitivity, so epsilon does not.
+    ``trust``: Who the clients of a run with shared noise rely on; by default nobody colludes or
+        drops out. Ignored where every client adds its noise in full.
     """
     if setting.guarantee is not None:
         return setting.guarantee  # whatever follows the one release is post-processing
@@ -178,10 +171,7 @@ def unbounded(setting: Setting, clip_norm: float) -> str | None:
 def refusal(method: Algorithm, title: str = "") -> Refusal:
     """Why noise on the uploads of a method gives no epsilon, and what does: the registry's reason.
 
-    Parameters
-    ----------
-    title : str
-        What the method is called where that is more than its class says.
+    ``title``: What the method is called where that is more than its class says.
     """
     why = next((e.refusal for e in METHODS.values() if e.algorithm is type(method)), "")
     why = why or "it does more with a client's data than products that carry noise"
@@ -210,12 +200,8 @@ def noisy(
     Where its probes are orthogonal to each other the clients are told to insist on that, and the
     whole run then costs what one product costs.
 
-    Parameters
-    ----------
-    summed : bool
-        The clients share the noise under secure aggregation.
-    remembers : bool
-        The clients answer from memory what they were asked before.
+    ``summed``: The clients share the noise under secure aggregation.
+    ``remembers``: The clients answer from memory what they were asked before.
 
     Raises InvalidInput: the method cannot be accounted; the sentence says why.
     """

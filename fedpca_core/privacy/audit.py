@@ -63,11 +63,8 @@ def gaussian_audit(first: Array, second: Array, delta: float, *, confidence: flo
     ``mu >= Phi^-1(1 - alarms) - Phi^-1(misses)`` (Dong, Roth and Su, Definition 2.6; Nasr et al.,
     "Tight auditing of differentially private machine learning", 2023).
 
-    Parameters
-    ----------
-    first, second : (runs,) float64
-        Scores of runs with the record and with its neighbour; larger speaks for the first. Each run
-        has noise of its own.
+    ``first``, ``second``, (runs,) float64: Scores of runs with the record and with its neighbour;
+        larger speaks for the first. Each run has noise of its own.
     """
     misses, alarms = error_bounds(first, second, confidence)
     mu = max(0.0, -float(ndtri(alarms)) - float(ndtri(misses)))

@@ -32,14 +32,9 @@ def exact_sensitivity(columns: int, samples: ArrayLike, clip_norm: float = 1.0) 
     ``sqrt(2) C^2`` and its spectral norm at most ``C^2``, whatever the number of columns r. Both
     bounds are attained (by orthogonal records in the span of Z).
 
-    Parameters
-    ----------
-    columns : int
-        r, columns of the orthonormal Z.
-    samples : int or (clients,) array
-        m_i.
-    clip_norm : float
-        Largest Euclidean norm C of a record.
+    ``columns``: r, columns of the orthonormal Z.
+    ``samples``, int or (clients,) array: m_i.
+    ``clip_norm``: Largest Euclidean norm C of a record.
     """
     size = np.sqrt(2.0) if columns >= 2 else 1.0
     return size * clip_norm**2 / np.asarray(samples, dtype=float)

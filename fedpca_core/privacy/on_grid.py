@@ -42,16 +42,11 @@ def variance_above(mu: float, sharers: int = 1) -> int:
 def released(moments: WholeMoments, mu: float, below: Below, sharers: int = 1) -> Array:
     """M_i = S_i + E_i of one client, (features, features) float64; some 20 us an entry.
 
-    Parameters
-    ----------
-    moments : WholeMoments
-        Of clipped records.
-    mu : float
-        What one record's replacement may cost, in Gaussian differential privacy.
-    sharers : int
-        Clients whose noise must add up for that; only the sum of their matrices may be seen.
-    below : callable
-        Where the randomness comes from; `secrets.randbelow` in a deployment.
+    ``moments``: Of clipped records.
+    ``mu``: What one record's replacement may cost, in Gaussian differential privacy.
+    ``sharers``: Clients whose noise must add up for that; only the sum of their matrices may be
+        seen.
+    ``below``: Where the randomness comes from; `secrets.randbelow` in a deployment.
     """
     variance, features = variance_above(mu, sharers), len(moments.total)
     noisy = np.zeros((features, features))
@@ -82,10 +77,7 @@ def release_cost(epsilon: float, delta: float, features: int) -> tuple[float, fl
 def spent(costs: Sequence[tuple[float, float]], delta: float) -> float:
     """Epsilon of all releases together; infinite where delta does not cover their tau.
 
-    Parameters
-    ----------
-    costs : sequence of (mu, tau)
-        As `release_cost` gives them.
+    ``costs``, sequence of (mu, tau): As `release_cost` gives them.
     """
     if not costs:
         return 0.0

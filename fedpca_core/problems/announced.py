@@ -54,9 +54,7 @@ class PublicFacts:
 def decimal_steps(records: Array) -> Array:
     """The step of every column of a table, as its schema would state it.
 
-    Parameters
-    ----------
-    records : (records, features) float64
+    ``records``, (records, features) float64.
 
     Returns (features,) float64: 1 for whole numbers, 0.1 for one decimal and so on; the smallest
     step for all others.
@@ -75,9 +73,7 @@ def schema_bounds(records: Array) -> Array:
     Codes are 0 or 1, and ages, counts and amounts are not negative. The largest amount is the
     records' own business, so other columns have no upper bound.
 
-    Parameters
-    ----------
-    records : (records, features) float64
+    ``records``, (records, features) float64.
 
     Returns (features, 2) float64.
     """

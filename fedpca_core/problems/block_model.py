@@ -31,19 +31,13 @@ def block_model(
 ) -> Problem:
     """FedPower's Model II; the defaults are the paper's.
 
-    Parameters
-    ----------
-    nodes : int
-        d: features, and records of one network. The communities are the two halves (their sizes
-        are not stated in the paper).
-    clients : int
-        m.
-    networks : int
-        Networks of each machine. The paper has 1; at 1 the noise that its theorem asks for drowns
-        the communities, at 64 (of 1000 nodes) the published picture returns.
-    normalised : bool
-        Whether rows get norm 1. Left as they are, they have a squared norm of their degree, and
-        noise that is calibrated to norm 1 protects nothing.
+    ``nodes``: d: features, and records of one network. The communities are the two halves (their
+        sizes are not stated in the paper).
+    ``clients``: m.
+    ``networks``: Networks of each machine. The paper has 1; at 1 the noise that its theorem asks
+        for drowns the communities, at 64 (of 1000 nodes) the published picture returns.
+    ``normalised``: Whether rows get norm 1. Left as they are, they have a squared norm of their
+        degree, and noise that is calibrated to norm 1 protects nothing.
 
     Raises InvalidInput: fewer than 4 nodes, no client, no network.
     """

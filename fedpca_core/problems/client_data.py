@@ -64,13 +64,9 @@ class ClientData:
     ) -> ClientData:
         """Build client data from validated blocks (features x m_i).
 
-        Parameters
-        ----------
-        blocks : sequence of (features, m_i) float64
-        weights : (clients,) or None
-            Defaults to the share of records m_i/m.
-        keep : {"auto", "grams", "factors"}
-            What to hold; "auto" takes the cheaper product.
+        ``blocks``, sequence of (features, m_i) float64.
+        ``weights``, (clients,) or None: Defaults to the share of records m_i/m.
+        ``keep``, {"auto", "grams", "factors"}: What to hold; "auto" takes the cheaper product.
         """
         features = blocks[0].shape[0]
         samples = np.array([block.shape[1] for block in blocks], dtype=np.int64)
@@ -160,12 +156,10 @@ class ClientData:
     def apply(self, frames: Array, active: BoolArray | None = None) -> Array:
         """Products ``S_i X_i`` for every client of this view.
 
-        Parameters
-        ----------
-        frames : (clients, features, columns) or (features, columns) float64
-            One frame per client, or one for all.
-        active : (clients,) bool, optional
-            Clients that really compute; rows of the others come back as zeros and cost nothing.
+        ``frames``, (clients, features, columns) or (features, columns) float64: One frame per
+            client, or one for all.
+        ``active``, (clients,) bool: Clients that really compute; rows of the others come back as
+            zeros and cost nothing.
 
         Returns (clients, features, columns) float64.
         """
@@ -438,10 +432,8 @@ def _thin_eigenpairs(factor: Array, components: int) -> tuple[Array, Array]:
 def checked_blocks(blocks: Sequence[Array], *, judged: bool = True) -> list[Array]:
     """Validate raw client blocks and return them as contiguous float64 arrays.
 
-    Parameters
-    ----------
-    judged : bool
-        Whether sizes and variety of the values are judged; a refusal says something of them.
+    ``judged``: Whether sizes and variety of the values are judged; a refusal says something of
+        them.
 
     Raises InvalidInput: fewer than two clients, an empty client, unequal numbers of features, NaN
     or infinite entries, a client whose records are all the same, or data that are zero throughout.

@@ -25,15 +25,12 @@ def coloured(
 ) -> WhiteShares:
     """Second moments and blocks of ``M T_i W_i``.
 
-    Parameters
-    ----------
-    white : WhiteShares
-        Overwritten unless it is remembered for later.
-    maps : iterable of (features, features) or (features,) float64
-        T_i for each client; a vector stands for a diagonal matrix.
-    weights : (clients,) float64
-    target : (features,) float64, or None
-        Square roots of the spectrum that M restores; None when the pool is exact without.
+    ``white``: Overwritten unless it is remembered for later.
+    ``maps``, iterable of (features, features) or (features,) float64: T_i for each client; a vector
+        stands for a diagonal matrix.
+    ``weights``, (clients,) float64.
+    ``target``, (features,) float64, or None: Square roots of the spectrum that M restores; None
+        when the pool is exact without.
     """
     result = WhiteShares(white.samples, white.blocks, white.moments)
     if white.remembered:

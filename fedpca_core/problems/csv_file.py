@@ -39,16 +39,10 @@ def read_csv(
 ) -> pd.DataFrame:
     """Read a table of records.
 
-    Parameters
-    ----------
-    source : bytes or path
-        The content of an upload, or where a file is.
-    limit : int
-        Largest size in bytes.
-    name : str, optional
-        What to call the file in messages.
-    missing : sequence of str
-        Texts that stand for a missing value besides those pandas knows.
+    ``source``, bytes or path: The content of an upload, or where a file is.
+    ``limit``: Largest size in bytes.
+    ``name``: What to call the file in messages.
+    ``missing``: Texts that stand for a missing value besides those pandas knows.
 
     Returns pandas.DataFrame: ``attrs["reading"]`` says in words how the file was understood
     (separator, decimal mark, encoding, header), where that is not plain.

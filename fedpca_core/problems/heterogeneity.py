@@ -80,10 +80,8 @@ class ExchangeOrder:
     def circles(home: IntArray, shares: IntArray) -> tuple[IntArray, IntArray]:
         """`ring` and `circle` of a way that deals given shares where the parameter is 0.
 
-        Parameters
-        ----------
-        home, shares : (records,) int64
-            The same records in the order in which they are held at 1 and at 0.
+        ``home``, ``shares``, (records,) int64: The same records in the order in which they are held
+            at 1 and at 0.
         """
         place = np.empty(len(home), dtype=np.int64)
         place[home] = np.arange(len(home))
@@ -114,17 +112,12 @@ def exchange(
 ) -> list[IntArray]:
     """Deal records to clients, the share ``value`` of them staying at home.
 
-    Parameters
-    ----------
-    home : (records,) int64
-        Records in home order: the first ``sizes[0]`` belong to client 0, and so on.
-    sizes : tuple of int
-        Records of each client, summing to ``len(home)``.
-    value : float
-        The parameter: 1 leaves every record at home, 0 sends each to a random position.
-    way : Way
-        The positions marked ``value`` and later pass their records on along its ring. A small move
-        of the parameter therefore moves few records.
+    ``home``, (records,) int64: Records in home order: the first ``sizes[0]`` belong to client 0,
+        and so on.
+    ``sizes``: Records of each client, summing to ``len(home)``.
+    ``value``: The parameter: 1 leaves every record at home, 0 sends each to a random position.
+    ``way``: The positions marked ``value`` and later pass their records on along its ring. A small
+        move of the parameter therefore moves few records.
 
     Returns list of (m_i,) int64: the records of each client.
     """
@@ -161,14 +154,10 @@ def steady_way(
     measured value, and no further than leaves room for the rest. Where clients at home differ less
     than random shares do, no way can rise, and the one that falls least is taken.
 
-    Parameters
-    ----------
-    records : (records, features) float64
-        Scaled as the clients will hold them.
-    home, sizes, seed
-        As for `exchange` and `ExchangeOrder.drawn`.
-    shares : (records,) int64, optional
-        The records as they must be held where the parameter is 0; by default the way draws them.
+    ``records``, (records, features) float64: Scaled as the clients will hold them.
+    ``home``, ``sizes``, ``seed``: As for `exchange` and `ExchangeOrder.drawn`.
+    ``shares``, (records,) int64: The records as they must be held where the parameter is 0; by
+        default the way draws them.
     """
     state = hashlib.sha256(np.ascontiguousarray(records).data)
     state.update(np.ascontiguousarray(home).data)
@@ -266,10 +255,7 @@ def largest_norm(matrices: Array) -> float:
     Two squarings bound every norm by ||G^4||_F^(1/4), tight enough that only a few matrices need
     their eigenvalues.
 
-    Parameters
-    ----------
-    matrices : (matrices, n, n) float64
-        Symmetric.
+    ``matrices``, (matrices, n, n) float64: Symmetric.
     """
     scale = np.abs(matrices).max()
     if scale == 0.0:

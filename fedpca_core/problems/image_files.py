@@ -67,12 +67,8 @@ def described(name: str, folder: str | os.PathLike[str] | None = None) -> str:
 def load_images(name: str, folder: str | os.PathLike[str] | None = None) -> Images:
     """Grey images of a data set and their classes, float32 from 0 to 1.
 
-    Parameters
-    ----------
-    name : str
-        A key of `SOURCES`.
-    folder : path, optional
-        The folder of data files; see `data_folder`.
+    ``name``: A key of `SOURCES`.
+    ``folder``: The folder of data files; see `data_folder`.
 
     Returns
     -------

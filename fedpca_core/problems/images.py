@@ -58,38 +58,26 @@ def images(
 ) -> Problem:
     """Problem whose records are images.
 
-    Parameters
-    ----------
-    name : {"digits", "mnist", "fashion_mnist", "cifar10", "olivetti"}
-        Digits come with scikit-learn, a sample of Fashion-MNIST with this package, the others from
-        the data folder.
-    clients : int, optional
-        10 by default; for the faces 40, one for each person.
-    heterogeneity : float
-        The parameter: 0 deals random shares, 1 sorts by class (digit, garment, object, person), so
-        that each client holds classes of its own.
-    seed : int
-        Seed of the streams ``"data"`` (order and choice of images), ``"heterogeneity"`` and
+    ``name``, {"digits", "mnist", "fashion_mnist", "cifar10", "olivetti"}: Digits come with
+        scikit-learn, a sample of Fashion-MNIST with this package, the others from the data folder.
+    ``clients``: 10 by default; for the faces 40, one for each person.
+    ``heterogeneity``: The parameter: 0 deals random shares, 1 sorts by class (digit, garment,
+        object, person), so that each client holds classes of its own.
+    ``seed``: Seed of the streams ``"data"`` (order and choice of images), ``"heterogeneity"`` and
         ``"split"``.
-    centre : bool
-        Subtract the mean image of the pooled data; without it the mean is the first component.
-    max_samples : int, optional
-        Use a random choice of at most so many images.
-    resolution : int, optional
-        Pixels along a side after averaging over areas; by default as stored.
+    ``centre``: Subtract the mean image of the pooled data; without it the mean is the first
+        component.
+    ``max_samples``: Use a random choice of at most so many images.
+    ``resolution``: Pixels along a side after averaging over areas; by default as stored.
         `LIVE_RESOLUTION` suggests a size for each data set.
-    split : {"even", "uneven", "dirichlet"}
-        Sizes of the clients.
-    nested : bool
-        Deal random shares (`heterogeneity` 0) in turn: with as many images a client and even sizes,
-        more clients leave the images of the first as they are, until there are no more images. At
-        other positions of the parameter that is not to be had: the pooled images are the same at
-        all of them, and what a further client adds to them would be so too, sorted or not.
-    weights : {"records", "equal"} or sequence of float
-        How clients count in S.
-    folder : path, optional
-        The folder of data files; by default the one that the environment variable FEDPCA_DATA
-        names, else the user's own, where the data command puts them.
+    ``split``, {"even", "uneven", "dirichlet"}: Sizes of the clients.
+    ``nested``: Deal random shares (`heterogeneity` 0) in turn: with as many images a client and
+        even sizes, more clients leave the images of the first as they are, until there are no more
+        images. At other positions of the parameter that is not to be had: the pooled images are the
+        same at all of them, and what a further client adds to them would be so too, sorted or not.
+    ``weights``, {"records", "equal"} or sequence of float: How clients count in S.
+    ``folder``: The folder of data files; by default the one that the environment variable
+        FEDPCA_DATA names, else the user's own, where the data command puts them.
 
     Returns Problem: with ``image_shape`` set and pixels scaled to [0, 1].
 

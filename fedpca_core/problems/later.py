@@ -10,10 +10,7 @@ from fedpca_core.arrays import Array
 class Later(Sequence[Array]):
     """One block for each client, all made at the first look.
 
-    Parameters
-    ----------
-    make : callable
-        Gives the blocks, (features, m_i) each; it must give the same whenever it is called.
+    ``make``: Gives the blocks, (features, m_i) each; it must give the same whenever it is called.
     """
 
     def __init__(self, clients: int, make: Callable[[], Sequence[Array]]) -> None:

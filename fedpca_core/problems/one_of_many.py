@@ -37,14 +37,9 @@ class OneOfMany(ClientData):
     ) -> Self:
         """The data ``own`` of one client as those of ``client`` among all.
 
-        Parameters
-        ----------
-        own : ClientData
-            Holds one client.
-        samples, weights : (clients,)
-            Of everybody; public.
-        agreed : mapping of arrays
-            What is known of all clients' data before the first round.
+        ``own``: Holds one client.
+        ``samples``, ``weights``, (clients,): Of everybody; public.
+        ``agreed``: What is known of all clients' data before the first round.
         """
         everybody = len(samples)
         grams = own.grams

@@ -36,16 +36,11 @@ def read_moments(
 ) -> ClientData:
     """The data of one client behind products with S_i, from its file or folder of files.
 
-    Parameters
-    ----------
-    source : path
-        A ``.csv``, ``.parquet`` or ``.npy`` file of one record a row, or a folder of such files,
-        whose records are taken together.
-    columns : sequence of str
-        Features, in this order; empty: all columns. An NPY file has no names.
-    clip_norm : float, optional
-        Norm at which every record is clipped, for an epsilon: cells are then read one by one, as
-        by `read_whole_moments`.
+    ``source``: A ``.csv``, ``.parquet`` or ``.npy`` file of one record a row, or a folder of such
+        files, whose records are taken together.
+    ``columns``: Features, in this order; empty: all columns. An NPY file has no names.
+    ``clip_norm``: Norm at which every record is clipped, for an epsilon: cells are then read one by
+        one, as by `read_whole_moments`.
 
     Raises InvalidInput: no such file, a column that is missing or not numeric, missing or infinite
     values, files of different width, no records.
@@ -86,12 +81,8 @@ def read_whole_moments(
     Nothing is decided by looking at the records: the columns are named beforehand, and each cell is
     read by itself (`cell_numbers`), so that no record changes what becomes of another.
 
-    Parameters
-    ----------
-    source : path
-        As for `read_moments`; that it is a table with these columns counts as public.
-    columns : sequence of str
-        Features, in this order; empty for an NPY file, whose columns have no names.
+    ``source``: As for `read_moments`; that it is a table with these columns counts as public.
+    ``columns``: Features, in this order; empty for an NPY file, whose columns have no names.
 
     Raises InvalidInput: no such file, columns that are not named or missing, files of different
     width, no records.

@@ -47,15 +47,11 @@ def personal(
 ) -> PersonalProblem:
     """Draw clients around a common frame.
 
-    Parameters
-    ----------
-    samples : int
-        Records of every client.
-    spread : float
-        Heterogeneity as the paper quotes it.
-    reading : {"std", "literal"}
-        Whether that number is the standard deviation of the entries or their variance. The paper
-        writes variance, but its findings appear only for the standard deviation.
+    ``samples``: Records of every client.
+    ``spread``: Heterogeneity as the paper quotes it.
+    ``reading``, {"std", "literal"}: Whether that number is the standard deviation of the entries or
+        their variance. The paper writes variance, but its findings appear only for the standard
+        deviation.
 
     Returns PersonalProblem: second moments are not centred; every client counts the same.
 
@@ -99,14 +95,9 @@ def personal_records(
 ) -> PersonalProblem:
     """Clients with records of their own, who learn from a few of them.
 
-    Parameters
-    ----------
-    problem : Problem
-        With its blocks.
-    samples : int
-        Records from which each client learns, drawn at random; the others are fresh.
-    noise_variance : float
-        What the methods are told.
+    ``problem``: With its blocks.
+    ``samples``: Records from which each client learns, drawn at random; the others are fresh.
+    ``noise_variance``: What the methods are told.
 
     Returns PersonalProblem: every client counts the same.
 

@@ -39,13 +39,10 @@ def data_scale(samples: IntArray, noise_variance: float, gradient: str = "exact"
 def prior_variance(spread: float, prior: str, features: int, components: int) -> float:
     """sigma_U^2 of the objective for a heterogeneity number as the paper quotes it.
 
-    Parameters
-    ----------
-    spread : float
-        The quoted number, positive.
-    prior : {"std", "literal", "calibrated"}
-        "std" reads it as a standard deviation (spread^2), "literal" as a variance, "calibrated"
-        takes the variance that frames drawn with this standard deviation really have.
+    ``spread``: The quoted number, positive.
+    ``prior``, {"std", "literal", "calibrated"}: "std" reads it as a standard deviation (spread^2),
+        "literal" as a variance, "calibrated" takes the variance that frames drawn with this
+        standard deviation really have.
     """
     if prior == "literal":
         return spread

@@ -85,13 +85,9 @@ class Trust:
 def symmetric_noise(noise: Array, features: int, streams: Streams, release: int = 0) -> Array:
     """E_i = nu_i (G_i + G_i^T)/2 with G_i of independent N(0, 1) entries.
 
-    Parameters
-    ----------
-    noise : (clients,) float64
-        nu_i, standard deviation on the diagonal.
-    release : int
-        Part of the stream "source noise"; a second release takes another one. In a deployment each
-        client draws from secret entropy of its own, anew for every release.
+    ``noise``, (clients,) float64: nu_i, standard deviation on the diagonal.
+    ``release``: Part of the stream "source noise"; a second release takes another one. In a
+        deployment each client draws from secret entropy of its own, anew for every release.
 
     Returns (clients, features, features) float64.
     """
@@ -173,12 +169,8 @@ def noisy_mean(
 ) -> Array:
     """Mean of all records from one noisy mean a client, (features,).
 
-    Parameters
-    ----------
-    records : sequence of (features, m_i) float64
-        Clipped here.
-    noise : (clients,) float64
-        Standard deviation of every entry of a client's upload.
+    ``records``, sequence of (features, m_i) float64: Clipped here.
+    ``noise``, (clients,) float64: Standard deviation of every entry of a client's upload.
     """
     sizes = np.array([block.shape[1] for block in records], dtype=float)
     total = np.zeros(records[0].shape[0])
@@ -292,14 +284,9 @@ def bound(
 ) -> Bounded:
     """Clip the records, centred first on a noisy mean where the budget pays for one.
 
-    Parameters
-    ----------
-    records : sequence of (features, m_i) float64, or None
-        None where only S_i is kept.
-    known : float or None
-        A bound on the records' norms that is known already.
-    release : int
-        Number of this release; another one draws other noise.
+    ``records``, sequence of (features, m_i) float64, or None: None where only S_i is kept.
+    ``known``: A bound on the records' norms that is known already.
+    ``release``: Number of this release; another one draws other noise.
 
     Raises InvalidInput: second moments whose records cannot be clipped or centred any more.
     """

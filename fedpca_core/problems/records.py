@@ -58,14 +58,9 @@ def second_moment_sensitivity(
     ``+-C^2 sqrt(1 - cos^2)``, and g records may all change in the same way. For all records it is
     ``sqrt(2) C^2``, whatever m_i.
 
-    Parameters
-    ----------
-    samples : int or (clients,) array
-        m_i.
-    clip_norm : float
-        Largest Euclidean norm C of a record.
-    changed : int or (clients,) array
-        g, records replaced at once.
+    ``samples``, int or (clients,) array: m_i.
+    ``clip_norm``: Largest Euclidean norm C of a record.
+    ``changed``, int or (clients,) array: g, records replaced at once.
     """
     check_clip_norm(clip_norm)
     share = np.asarray(changed, dtype=float) / np.asarray(samples, dtype=float)

@@ -37,27 +37,21 @@ def decay_spectrum(
     but the time to generate. S = sum_i w_i S_i is the diagonal matrix Sigma^2 at every position of
     the parameter and for any weights.
 
-    Parameters
-    ----------
-    features : int
-        At least two.
-    samples : sequence or array of int
-        Records m_i of each client (at least two clients), together at least ``features``.
-    decay : float, optional
-        Geometric spectrum: Sigma_jj = decay^(1-j), at least 1 (FAPS's xi); 1.01 by default, 1 is
-        exactly flat.
-    condition : float, optional
-        Arithmetic spectrum instead: Sigma_jj falls evenly from 1 to 1/condition (FAPS's kappa).
-    heterogeneity : float
-        The parameter: 0 deals random shares, 1 gives each client a rotated spectrum of its own.
-    seed : int
-        Seed of the streams ``"data"`` and ``"heterogeneity"``; the parameter changes no other draw.
-    weights : {"records", "equal"} or sequence of float
-        How clients count in S.
-    keep_blocks : bool, optional
-        Whether the raw blocks stay with the problem; by default when they are small (32 MiB).
-    leading : int, optional
-        Make so many leading features only, with the data that they have among all ``features``.
+    ``features``: At least two.
+    ``samples``: Records m_i of each client (at least two clients), together at least ``features``.
+    ``decay``: Geometric spectrum: Sigma_jj = decay^(1-j), at least 1 (FAPS's xi); 1.01 by default,
+        1 is exactly flat.
+    ``condition``: Arithmetic spectrum instead: Sigma_jj falls evenly from 1 to 1/condition (FAPS's
+        kappa).
+    ``heterogeneity``: The parameter: 0 deals random shares, 1 gives each client a rotated spectrum
+        of its own.
+    ``seed``: Seed of the streams ``"data"`` and ``"heterogeneity"``; the parameter changes no other
+        draw.
+    ``weights``, {"records", "equal"} or sequence of float: How clients count in S.
+    ``keep_blocks``: Whether the raw blocks stay with the problem; by default when they are small
+        (32 MiB).
+    ``leading``: Make so many leading features only, with the data that they have among all
+        ``features``.
 
     Returns Problem: with ``spectrum`` set: eigenvectors are the unit vectors.
 

@@ -35,18 +35,13 @@ def spiked_covariance(
 ) -> Problem:
     """FedPower's Model I; the defaults are the paper's.
 
-    Parameters
-    ----------
-    features, clients, components : int
-        d, m and k of the paper.
-    samples : int or sequence of int
-        Records of each client.
-    treatment : {"normalised", "clipped", "raw"}
-        What is done to every record before the second moments are formed.
-    clip_norm : float
-        The norm to normalise to or clip at.
-    seed : int
-        Stream ``"data"``: one U for all clients (not said in the paper), then client by client.
+    ``features``, ``clients``, ``components``: d, m and k of the paper.
+    ``samples``: Records of each client.
+    ``treatment``, {"normalised", "clipped", "raw"}: What is done to every record before the second
+        moments are formed.
+    ``clip_norm``: The norm to normalise to or clip at.
+    ``seed``: Stream ``"data"``: one U for all clients (not said in the paper), then client by
+        client.
 
     Raises InvalidInput: sizes that do not fit.
     """

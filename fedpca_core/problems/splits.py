@@ -23,21 +23,16 @@ def samples_per_client(
 ) -> tuple[int, ...]:
     """Sizes m_i of all clients, summing to ``total``.
 
-    Parameters
-    ----------
-    split : {"even", "uneven", "dirichlet"}
-        The same for all (up to one record); m_i proportional to i = 1, 2, ...; or proportional to
-        a draw from a symmetric Dirichlet distribution.
-    clients : int
-        At least two.
-    total : int
-        Records to deal out, at least one for each client.
-    seed : int
-        Seed of the stream ``"split"``; only the Dirichlet split draws.
-    concentration : float
-        Dirichlet parameter: large is nearly even, small leaves most records with few clients.
-    minimum : int, optional
-        Fewest records of any client; by default 1, and a tenth of the mean under "dirichlet".
+    ``split``, {"even", "uneven", "dirichlet"}: The same for all (up to one record); m_i
+        proportional to i = 1, 2, ...; or proportional to a draw from a symmetric Dirichlet
+        distribution.
+    ``clients``: At least two.
+    ``total``: Records to deal out, at least one for each client.
+    ``seed``: Seed of the stream ``"split"``; only the Dirichlet split draws.
+    ``concentration``: Dirichlet parameter: large is nearly even, small leaves most records with few
+        clients.
+    ``minimum``: Fewest records of any client; by default 1, and a tenth of the mean under
+        "dirichlet".
 
     Raises InvalidInput: an unknown split, fewer than two clients, more clients than records, a
     minimum that does not fit, or a concentration that is not positive.
@@ -93,20 +88,14 @@ def by_kind(
 ) -> list[IntArray]:
     """Positions of every client's records, dealt by their kind.
 
-    Parameters
-    ----------
-    split : {"dirichlet", "pathological", "shards"}
-        Every kind is divided in proportions from a symmetric Dirichlet distribution; or a client
-        holds ``each`` kinds, the records of a kind divided evenly among its holders; or the records
-        are sorted by kind and cut into ``each`` shards a client, which are dealt at random.
-    kinds : (records,) int
-        Of every record, counted from 0 without a gap.
-    seed : int
-        Seed of the stream ``"split"``.
-    concentration : float
-        Dirichlet parameter: large gives everybody the same mixture.
-    each : int
-        Kinds or shards of a client.
+    ``split``, {"dirichlet", "pathological", "shards"}: Every kind is divided in proportions from a
+        symmetric Dirichlet distribution; or a client holds ``each`` kinds, the records of a kind
+        divided evenly among its holders; or the records are sorted by kind and cut into ``each``
+        shards a client, which are dealt at random.
+    ``kinds``, (records,) int: Of every record, counted from 0 without a gap.
+    ``seed``: Seed of the stream ``"split"``.
+    ``concentration``: Dirichlet parameter: large gives everybody the same mixture.
+    ``each``: Kinds or shards of a client.
 
     Raises InvalidInput: an unknown split, more kinds or clients than there are, a client with too
     few records.

@@ -93,15 +93,10 @@ def clean_table(
 ) -> CleanTable:
     """Choose what of a table can be analysed, and say what was left out.
 
-    Parameters
-    ----------
-    columns : sequence of str, optional
-        The features; by default every numeric column except the client column.
-    client_column : str, optional
-        Which column names the client a row belongs to.
-    missing : {"drop", "columns", "fill", "refuse"}
-        Drop rows with a missing or infinite value, or columns with any, or fill them with the
-        column's median, or refuse the table.
+    ``columns``: The features; by default every numeric column except the client column.
+    ``client_column``: Which column names the client a row belongs to.
+    ``missing``, {"drop", "columns", "fill", "refuse"}: Drop rows with a missing or infinite value,
+        or columns with any, or fill them with the column's median, or refuse the table.
 
     Raises InvalidInput: unknown or repeated columns, fewer than two usable ones, too many, too few
     complete rows, missing values under "refuse", a client column that names one client or too many.

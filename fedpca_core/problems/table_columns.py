@@ -83,15 +83,10 @@ def features(
 ) -> tuple[pd.DataFrame, list[str]]:
     """The columns that are analysed as numbers, NaN where a cell holds none.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Of distinct names.
-    chosen : sequence of str
-        None: every column of numbers. Chosen columns may be dates, which count in days, and texts,
-        each of which becomes a feature that is 1 where a record has it and 0 elsewhere.
-    without : collection of str
-        Columns that are no features: clients, labels.
+    ``frame``: Of distinct names.
+    ``chosen``: None: every column of numbers. Chosen columns may be dates, which count in days, and
+        texts, each of which becomes a feature that is 1 where a record has it and 0 elsewhere.
+    ``without``: Columns that are no features: clients, labels.
 
     Returns
     -------
@@ -155,11 +150,9 @@ def _categories(cells: pd.Series) -> list[pd.Series]:
 def handled(numbers: pd.DataFrame, missing: str) -> tuple[pd.DataFrame, str]:
     """What becomes of missing and infinite cells, and a sentence about it.
 
-    Parameters
-    ----------
-    missing : {"drop", "refuse", "columns", "fill"}
-        "columns" leaves out every column with a gap, "fill" puts the column's median there. Rows
-        with a gap are dropped, or the table refused, by whoever knows which other cells count.
+    ``missing``, {"drop", "refuse", "columns", "fill"}: "columns" leaves out every column with a
+        gap, "fill" puts the column's median there. Rows with a gap are dropped, or the table
+        refused, by whoever knows which other cells count.
     """
     require_choice("What becomes of missing cells", missing, MISSING_CELLS)
     finite = np.isfinite(numbers.to_numpy())

@@ -42,12 +42,8 @@ def shape(content: bytes, name: str) -> tuple[int, int]:
 def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> pd.DataFrame:
     """The table in a file.
 
-    Parameters
-    ----------
-    name : str
-        What to call the file in messages.
-    missing : sequence of str
-        Texts of a CSV file that stand for a missing value besides those pandas knows.
+    ``name``: What to call the file in messages.
+    ``missing``: Texts of a CSV file that stand for a missing value besides those pandas knows.
 
     Raises InvalidInput: not a table of a kind that is read, too wide for one, or nothing in it.
     """

@@ -106,30 +106,23 @@ def prepare(
 ) -> DetectionTask:
     """Split the training normals over clients and standardise everything.
 
-    Parameters
-    ----------
-    clients : int
-        Not read where the records say whose they are. Blocks of records whose sizes differ by one
-        at most. The paper drops the remainder of the
-        division; after sorting that would be the most extreme records, so here every record
-        belongs to a client and all count alike.
-    split : {"sorted", "iid", "dirichlet", "pathological", "shards"}
-        Cut after sorting by the data set's own column (each client sees a narrow kind of
-        traffic), or after shuffling; or dealt by kind, see `splits.by_kind`. Kinds are the tenths
-        of that column, since all training records have one label: normal.
-    transform : {"log", "none"}
-        Signed logarithm before the z-score, or nothing (as the paper).
-    standardising : {"global", "local", "centre"}
-        z-score by pooled moments of all normal training records (each client sends its sums of x
-        and x^2 once), or each client by its own in training and the pooled ones for the test, as
-        the authors ran it: training and scoring then use different coordinates. "centre" subtracts
-        the pooled mean only, which noise at the source can pay for.
-    seed : int
-        Order of the iid split.
-    concentration, each
-        Of a split by kind.
-    public_schema : bool
-        For an epsilon: constant features stay, since leaving them out looks at the records.
+    ``clients``: Not read where the records say whose they are. Blocks of records whose sizes differ
+        by one at most. The paper drops the remainder of the division; after sorting that would be
+        the most extreme records, so here every record belongs to a client and all count alike.
+    ``split``, {"sorted", "iid", "dirichlet", "pathological", "shards"}: Cut after sorting by the
+        data set's own column (each client sees a narrow kind of traffic), or after shuffling; or
+        dealt by kind, see `splits.by_kind`. Kinds are the tenths of that column, since all training
+        records have one label: normal.
+    ``transform``, {"log", "none"}: Signed logarithm before the z-score, or nothing (as the paper).
+    ``standardising``, {"global", "local", "centre"}: z-score by pooled moments of all normal
+        training records (each client sends its sums of x and x^2 once), or each client by its own
+        in training and the pooled ones for the test, as the authors ran it: training and scoring
+        then use different coordinates. "centre" subtracts the pooled mean only, which noise at the
+        source can pay for.
+    ``seed``: Order of the iid split.
+    ``concentration``, ``each``: Of a split by kind.
+    ``public_schema``: For an epsilon: constant features stay, since leaving them out looks at the
+        records.
 
     Raises InvalidInput: unknown choices, more clients than records allow, nothing but constant
     features.

@@ -84,11 +84,8 @@ def available(folder: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
 def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
     """Read one of the public data sets from its Parquet copy.
 
-    Parameters
-    ----------
-    key : {"unsw", "ton", "nsl", "iot23"}
-    folder : path, optional
-        Where the files are; see `data_sets.data_folder`.
+    ``key``, {"unsw", "ton", "nsl", "iot23"}.
+    ``folder``: Where the files are; see `data_sets.data_folder`.
 
     Raises InvalidInput: unknown name; the files are not there.
     """

@@ -127,13 +127,9 @@ def attacks_in(
 ) -> tuple[BoolArray, np.ndarray, str]:
     """Whether each label means an attack, its type as text, and how that was decided.
 
-    Parameters
-    ----------
-    normal_value : str
-        The label of normal records; "" takes the words that usually stand for it.
-    guess : bool
-        Whether the most frequent of several labels is taken, and said, where there is none of
-        these words.
+    ``normal_value``: The label of normal records; "" takes the words that usually stand for it.
+    ``guess``: Whether the most frequent of several labels is taken, and said, where there is none
+        of these words.
 
     Raises InvalidInput: that label does not occur.
     """

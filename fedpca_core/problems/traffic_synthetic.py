@@ -48,12 +48,8 @@ _SPREAD = 0.4
 def synthetic(normal: int = 12_000, test: int = 8_000, seed: int = 0) -> Traffic:
     """Draw traffic of many devices: normal training records, and a labelled test set.
 
-    Parameters
-    ----------
-    normal : int
-        Normal training records.
-    test : int
-        Test records; half of them attacks, equally of the types flood, scan, exfiltration and
+    ``normal``: Normal training records.
+    ``test``: Test records; half of them attacks, equally of the types flood, scan, exfiltration and
         beacon.
 
     Notes

@@ -80,28 +80,20 @@ def read_traffic(
 ) -> Traffic:
     """Read a CSV file; 60% of the normal records train, everything else is tested.
 
-    Parameters
-    ----------
-    name : str
-        The file's name, for sentences.
-    label_column : str
-        The column that says which records are attacks; "" looks for one by its name, `NO_LABELS`
-        reads the table without: then every record counts as normal and nothing can be measured.
-    normal_value : str
-        The value of that column that stands for normal; "" takes what usually does ("normal",
-        "benign", 0, ...), else the most frequent value.
-    columns : sequence of str
-        The features; none given: all of a known data set, else every numeric column.
-    client_column : str
-        The column that says whose record it is; "" leaves the split to `prepare`.
-    missing : {"drop", "columns", "fill"}
-        What becomes of missing and infinite cells (`handled`); rows of a known data set are
-        dropped.
-    seed : int
-        Draws that split, and the rows kept of a very long file.
-    public_schema : bool
-        For an epsilon: the columns are those of a known data set or named, each cell is read by
-        itself (`cell_numbers`), and no row is left out for what it holds. Labels are public.
+    ``name``: The file's name, for sentences.
+    ``label_column``: The column that says which records are attacks; "" looks for one by its name,
+        `NO_LABELS` reads the table without: then every record counts as normal and nothing can be
+        measured.
+    ``normal_value``: The value of that column that stands for normal; "" takes what usually does
+        ("normal", "benign", 0, ...), else the most frequent value.
+    ``columns``: The features; none given: all of a known data set, else every numeric column.
+    ``client_column``: The column that says whose record it is; "" leaves the split to `prepare`.
+    ``missing``, {"drop", "columns", "fill"}: What becomes of missing and infinite cells
+        (`handled`); rows of a known data set are dropped.
+    ``seed``: Draws that split, and the rows kept of a very long file.
+    ``public_schema``: For an epsilon: the columns are those of a known data set or named, each cell
+        is read by itself (`cell_numbers`), and no row is left out for what it holds. Labels are
+        public.
 
     Raises InvalidInput: not a table, unknown columns, text in numbers, too few usable rows, only
     one class.

@@ -49,14 +49,9 @@ def white_shares(
     only what is asked for is ever held. The pooled data do not depend on how they are split over
     clients.
 
-    Parameters
-    ----------
-    blocks, moments : bool
-        What to return.
-    remember : bool
-        Whether to keep the result for the next call, as a move of a parameter wants it.
-    drawn : int
-        These are the leading features of so many, as a triangular division leaves them.
+    ``blocks``, ``moments``: What to return.
+    ``remember``: Whether to keep the result for the next call, as a move of a parameter wants it.
+    ``drawn``: These are the leading features of so many, as a triangular division leaves them.
     """
     asked = features, samples, seed, blocks, moments, remember, max(drawn, features)
     if not remember:

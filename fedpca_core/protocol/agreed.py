@@ -47,12 +47,8 @@ def agree(algorithm: Algorithm, clients: Asked, mailbox: Mailbox) -> dict[str, A
     "spectral_norms" is one number up from each client. "pooled_norm" is found by Lanczos
     iteration: each of its products is a vector down to every client and S_i times it up.
 
-    Parameters
-    ----------
-    clients : Asked
-        The clients' data, or the nodes that hold them.
-    mailbox : Mailbox
-        See `before_the_first_round`.
+    ``clients``: The clients' data, or the nodes that hold them.
+    ``mailbox``: See `before_the_first_round`.
     """
     facts: dict[str, Array] = {}
     if "spectral_norms" in algorithm.agreed:

@@ -69,17 +69,10 @@ def made(
 ) -> T:
     """A dataclass from JSON's values, each of the type that its field declares.
 
-    Parameters
-    ----------
-    values : mapping
-    where : str
-        What to call them in a sentence: "The parameters of SSI".
-    most : int
-        Largest whole number.
-    nested : int
-        How many algorithms are around this one.
-    **given
-        Fields that are made already.
+    ``where``: What to call them in a sentence: "The parameters of SSI".
+    ``most``: Largest whole number.
+    ``nested``: How many algorithms are around this one.
+    ``**given``: Fields that are made already.
 
     Raises
     ------

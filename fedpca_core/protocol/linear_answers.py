@@ -41,14 +41,9 @@ def check_channel(secure_aggregation: bool, participation: float) -> None:
 class LinearAnswers:
     """The data of one round as its clients let a method see them.
 
-    Parameters
-    ----------
-    data : ClientData
-        All clients.
-    plan : Plan, optional
-        Of the round; without one (before the first round) nothing is answered.
-    alone : bool
-        Data and plan are one client's, which sees to it elsewhere that all take part.
+    ``data``: All clients.
+    ``plan``: Of the round; without one (before the first round) nothing is answered.
+    ``alone``: Data and plan are one client's, which sees to it elsewhere that all take part.
     """
 
     def __init__(self, data: ClientData, plan: Plan | None = None, *, alone: bool = False) -> None:

@@ -28,16 +28,9 @@ Finish = Callable[[Arrays | None], None]
 class Run(ABC):
     """A run in progress: iterate to advance it; `trace` gives what has been computed so far.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-    setting : Setting
-    channel : Channel
-    rounds, seed : int
-        As for `simulate`.
-    keep_rounds : bool
-        False drops every round once it has been yielded, so that long runs of many personal
-        models fit in memory; `trace` is then refused.
+    ``rounds``, ``seed``: As for `simulate`.
+    ``keep_rounds``: False drops every round once it has been yielded, so that long runs of many
+        personal models fit in memory; `trace` is then refused.
 
     Raises
     ------

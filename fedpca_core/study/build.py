@@ -50,10 +50,7 @@ def build_problem(settings: ConvergeSettings, data: OwnData | None = None) -> Pr
     With a finite ε its clients hold noisy second moments (`Problem.private`); the target, against
     which errors are measured, stays the honest one.
 
-    Parameters
-    ----------
-    data : OwnData, optional
-        The visitor's own file, for the problem "table": a link cannot carry it.
+    ``data``: The visitor's own file, for the problem "table": a link cannot carry it.
 
     Raises InvalidInput: sizes that do not fit, data that are not there.
     """

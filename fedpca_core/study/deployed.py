@@ -42,20 +42,13 @@ def deployment_of(
 ) -> Deployment:
     """What is public of a run; of the problem only what its clients state is read.
 
-    Parameters
-    ----------
-    problem : Problem
-        As its clients answer, with noise where there is any.
-    algorithm : Algorithm
-        Public parameters.
-    settings : Settings
-        Of a page with the channel's parameters (participation, precision, sums, noise).
-    client : int
-        The attacked one.
-    centring : {"", "none", "own", "announced", "secret"}
-        Empty: nothing, or a mean that is announced, as the problem has it.
-    earlier : Transcript, optional
-        Of a run before some records joined.
+    ``problem``: As its clients answer, with noise where there is any.
+    ``algorithm``: Public parameters.
+    ``settings``: Of a page with the channel's parameters (participation, precision, sums, noise).
+    ``client``: The attacked one.
+    ``centring``, {"", "none", "own", "announced", "secret"}: Empty: nothing, or a mean that is
+        announced, as the problem has it.
+    ``earlier``: Of a run before some records joined.
     """
     facts = problem.unperturbed.announced
     mean = facts is not None and facts.mean is not None

@@ -70,16 +70,10 @@ class Limits:
     def check(self, title: str, cost: Cost, settings: Settings | None, remedy: str) -> None:
         """Refuse a run that is too large.
 
-        Parameters
-        ----------
-        title : str
-            Of the study.
-        cost : Cost
-            What it says a run from these settings takes.
-        settings : Settings, optional
-            None where its sizes make no difference to the run.
-        remedy : str
-            How to run it elsewhere; ends the sentence.
+        ``title``: Of the study.
+        ``cost``: What it says a run from these settings takes.
+        ``settings``: None where its sizes make no difference to the run.
+        ``remedy``: How to run it elsewhere; ends the sentence.
 
         Raises InvalidInput: names the limit, what was asked for, and the remedy.
         """

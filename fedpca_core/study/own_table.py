@@ -145,14 +145,10 @@ def _likely(name: str) -> int:
 def fitting(settings: S, facts: TableFacts, *, rows_each: int = 1, labels: int = 0) -> S:
     """The settings with no more clients and components than a file has rows and columns for.
 
-    Parameters
-    ----------
-    settings : Settings
-        With ``client_column``, ``columns`` and ``clients``; ``components`` where there are any.
-    rows_each : int
-        Rows that a client needs.
-    labels : int
-        Numeric columns that may be no features.
+    ``settings``: With ``client_column``, ``columns`` and ``clients``; ``components`` where there
+        are any.
+    ``rows_each``: Rows that a client needs.
+    ``labels``: Numeric columns that may be no features.
     """
     given: Any = settings
     features = len(given.columns) or len(set(facts.numeric) - {given.client_column}) - labels
@@ -187,14 +183,9 @@ def own_problem(
 ) -> Problem:
     """The problem of a visitor's table, read as the settings say; under an ε by its schema alone.
 
-    Parameters
-    ----------
-    settings : Settings
-        With `TABLE_FIELDS`, ``clients`` and ``seed``.
-    also : tuple of str
-        Columns that are needed besides those that were chosen.
-    **how
-        Further arguments of `from_table`.
+    ``settings``: With `TABLE_FIELDS`, ``clients`` and ``seed``.
+    ``also``: Columns that are needed besides those that were chosen.
+    ``**how``: Further arguments of `from_table`.
 
     Raises
     ------

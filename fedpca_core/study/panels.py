@@ -118,22 +118,14 @@ def plot(
 ) -> tuple[Curve, ...]:
     """A tidy table as curves: one for each value of a column, in the order in which they come.
 
-    Parameters
-    ----------
-    x, y, by : str
-        Columns. Where several rows share a value of ``x``, the curve is their median and its band
-        spans all of them.
-    names, colours : mapping of str to str, optional
-        What the values of ``by`` are called and how they are coloured; with ``names`` those that
-        it lacks are left out.
-    truths : collection of str
-        Values of ``by`` that nobody could draw in a deployment (`Curve.simulation_only`).
-    least : float
-        Smaller values are drawn there, for a logarithmic axis.
-    spread : bool
-        Whether to draw the band.
-    **look
-        Further fields of every `Curve`.
+    ``x``, ``y``, ``by``: Columns. Where several rows share a value of ``x``, the curve is their
+        median and its band spans all of them.
+    ``names``, ``colours``: What the values of ``by`` are called and how they are coloured; with
+        ``names`` those that it lacks are left out.
+    ``truths``: Values of ``by`` that nobody could draw in a deployment (`Curve.simulation_only`).
+    ``least``: Smaller values are drawn there, for a logarithmic axis.
+    ``spread``: Whether to draw the band.
+    ``**look``: Further fields of every `Curve`.
 
     Returns tuple of Curve.
     """
@@ -378,12 +370,8 @@ class Images:
 def to_uint8(frames: ArrayLike, low: float, high: float) -> NDArray[np.uint8]:
     """Map values to bytes: ``low`` and below to 0, ``high`` and above to 255, linear between.
 
-    Parameters
-    ----------
-    frames : array_like
-        Any shape; infinite values go to the ends of the scale.
-    low, high : float
-        Finite, ``low < high``. For a diverging palette use ``-v, v``.
+    ``frames``, array_like: Any shape; infinite values go to the ends of the scale.
+    ``low``, ``high``: Finite, ``low < high``. For a diverging palette use ``-v, v``.
 
     Returns ndarray of uint8: the shape of ``frames``.
 

@@ -168,10 +168,7 @@ def row(
 ) -> list[Images]:
     """The true picture beside those made of each source.
 
-    Parameters
-    ----------
-    truth, caption : str
-        Title and caption of the true picture.
+    ``truth``, ``caption``: Title and caption of the true picture.
     """
     record = pictures.kind == "record"
     look: dict[str, Any] = {

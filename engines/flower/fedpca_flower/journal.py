@@ -20,13 +20,8 @@ Entry = tuple[Told, Groups]
 class Journal:
     """Entries of one job.
 
-    Parameters
-    ----------
-    job : FedJob
-    folder : Path or None
-        Of the server's own; None keeps nothing.
-    resume : bool
-        Go on from what the folder holds; otherwise that is deleted.
+    ``folder``: Of the server's own; None keeps nothing.
+    ``resume``: Go on from what the folder holds; otherwise that is deleted.
 
     Attributes
     ----------

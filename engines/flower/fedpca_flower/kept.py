@@ -33,13 +33,8 @@ _LONGEST, _PATIENCE = 2**20, 60.0
 class Kept:
     """Records of one client in this process.
 
-    Parameters
-    ----------
-    client : int
-    source : Path
-        Their file or folder.
-    node : mapping
-        The operator's terms: ``epsilon``, ``delta``, ``sharers``, ``least`` (fewest records),
+    ``source``: Their file or folder.
+    ``node``: The operator's terms: ``epsilon``, ``delta``, ``sharers``, ``least`` (fewest records),
         ``features`` (columns that may be asked for, separated by commas), ``memory``.
     """
 

@@ -102,12 +102,8 @@ class Ledger:
     def release(self, key: str, prepared: Callable[[], Offer]) -> tuple[Array, int]:
         """The matrix that was released under a key, or a new one that is paid for; and its m_i.
 
-        Parameters
-        ----------
-        key : str
-            Of the records' state and the terms.
-        prepared : callable
-            Reads the records, where there is no such matrix yet.
+        ``key``: Of the records' state and the terms.
+        ``prepared``: Reads the records, where there is no such matrix yet.
 
         Raises
         ------

@@ -19,11 +19,7 @@ from fedpca_flower.records import load_arrays, opened, packed, save_arrays
 class Memory:
     """Plain values and named arrays of one client in one job.
 
-    Parameters
-    ----------
-    context : Context
-    job : str
-        The job's number, which is that of a run that was resumed, too; the server gives it.
+    ``job``: The job's number, which is that of a run that was resumed, too; the server gives it.
 
     Attributes
     ----------

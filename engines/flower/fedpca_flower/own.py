@@ -146,12 +146,8 @@ def node_release(
 ) -> ClientData:
     """The node's one release of these records on these terms, with noise from the system.
 
-    Parameters
-    ----------
-    state : str
-        `digest` of the records.
-    enough : callable
-        Raises where there are too few records, before anything is drawn and paid for.
+    ``state``: `digest` of the records.
+    ``enough``: Raises where there are too few records, before anything is drawn and paid for.
     """
     sharers = int(terms.get("sharers", 1))
     # In sums with other clients the same share would be covered by less: it is one run's alone.

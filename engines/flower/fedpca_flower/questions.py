@@ -111,10 +111,7 @@ class Questions:
     ) -> tuple[Plan, Inbox, Answers]:
         """Ask the participants until enough have answered; the plan for those who have.
 
-        Parameters
-        ----------
-        nothing : mapping of arrays
-            The uploads of nobody, (0, ...), which declare those of everybody.
+        ``nothing``: The uploads of nobody, (0, ...), which declare those of everybody.
 
         Raises
         ------

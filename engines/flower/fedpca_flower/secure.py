@@ -121,10 +121,7 @@ def question(occasion: str, weights: Sequence[float], told: Mapping[str, Any], d
 
     A server that asks or weighs some of them otherwise could read the others' part off the sum.
 
-    Parameters
-    ----------
-    weights : sequence of floats
-        Of all clients of the run.
+    ``weights``: Of all clients of the run.
     """
     plain = [occasion, weights, *(told[name] for name in ("round", "local_steps", "extra"))]
     asked = hashlib.sha256(json.dumps(plain, sort_keys=True).encode())
@@ -196,10 +193,7 @@ def dealt(
 ) -> dict[str, Any]:
     """What a client tells of its two seeds before it uploads: nothing that opens either.
 
-    Parameters
-    ----------
-    keys : mapping
-        Every participant's public key of the whole run, the client's own included.
+    ``keys``: Every participant's public key of the whole run, the client's own included.
 
     Returns
     -------

@@ -38,10 +38,7 @@ class SecureSums:
     ) -> dict[int, Told]:
         """What each participant of a round is told, by client: whose shares it holds, and which.
 
-        Parameters
-        ----------
-        attempt : str
-            The round and its attempt.
+        ``attempt``: The round and its attempt.
         """
         # Another process may have asked before; shares are dealt once for an occasion.
         self._occasion = f"{attempt}/{self.roster.journal.session}"

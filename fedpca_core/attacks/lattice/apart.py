@@ -35,14 +35,9 @@ def take_apart(
     The first matrix that is whole is tried, then the last; where only the last gives way the rounds
     between are halved, because later messages never tell less.
 
-    Parameters
-    ----------
-    beliefs : sequence of Belief
-        After every round.
-    apart : callable
-        How one matrix is taken apart: states on the way, the last one counts.
-    work : float
-        For one matrix, as of `Effort`.
+    ``beliefs``: After every round.
+    ``apart``: How one matrix is taken apart: states on the way, the last one counts.
+    ``work``: For one matrix, as of `Effort`.
     """
     noise = 0.0 if deployment.guarantee is None else deployment.guarantee.noise
     factors: list[tuple[int, Factor]] = []

@@ -41,10 +41,8 @@ def are_codes(deployment: Deployment) -> bool:
 def counts_of(factor: Factor, mean: Array | None) -> Array:
     """How often two columns are 1 together, (features, features) float64, to rounding.
 
-    Parameters
-    ----------
-    mean : (features,) float64 or None
-        What was subtracted; None for nothing. Where it is one half nothing follows for that column.
+    ``mean``, (features,) float64 or None: What was subtracted; None for nothing. Where it is one
+        half nothing follows for that column.
     """
     moment = factor.samples * factor.matrix @ factor.matrix.T
     if mean is None:
@@ -64,12 +62,8 @@ def counts_of(factor: Factor, mean: Array | None) -> Array:
 def records_of_codes(factor: Factor, mean: Array | None, work: float) -> Records:
     """The records behind counts, certified where no others have the same.
 
-    Parameters
-    ----------
-    factor, mean
-        As in `counts_of`.
-    work : float
-        As of `attacks.records`.
+    ``factor``, ``mean``: As in `counts_of`.
+    ``work``: As of `attacks.records`.
     """
     counts = counts_of(factor, mean)
     exact = np.rint(counts)
@@ -106,11 +100,8 @@ def records_of_codes(factor: Factor, mean: Array | None, work: float) -> Records
 def sets_of_records(counts: IntArray, samples: int, work: int) -> tuple[list[IntArray], bool]:
     """Sets of records of zeros and ones with these counts, at most two of them.
 
-    Parameters
-    ----------
-    counts : (features, features) int64
-    work : int
-        Numbers of ones that are tried at most.
+    ``counts``, (features, features) int64.
+    ``work``: Numbers of ones that are tried at most.
 
     Returns
     -------

@@ -50,17 +50,12 @@ def settle(
 ) -> Settled:
     """Round, refit and choose signs until nothing changes.
 
-    Parameters
-    ----------
-    stages : sequence of ((rows, rank) float64, (rows,) float64)
-        B and the mean, in units of the grid; the last one holds the features themselves, those
-        before it shorter combinations of them, which rough directions can round already.
-    directions : (rank, rank) float64
-        Rows e_j^T Q, roughly.
-    lengths : (rank,) float64
-        Of the directions: D.
-    error : (features,) float64
-        Expected error of an entry of B.
+    ``stages``, sequence of ((rows, rank) float64, (rows,) float64): B and the mean, in units of the
+        grid; the last one holds the features themselves, those before it shorter combinations of
+        them, which rough directions can round already.
+    ``directions``, (rank, rank) float64: Rows e_j^T Q, roughly.
+    ``lengths``, (rank,) float64: Of the directions: D.
+    ``error``, (features,) float64: Expected error of an entry of B.
     """
     turn = polar(directions / np.linalg.norm(directions, axis=1, keepdims=True))
     for rows, mean in stages:

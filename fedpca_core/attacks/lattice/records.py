@@ -68,27 +68,22 @@ def record_stages(
 
     The state before any work comes first, then one after every reduction.
 
-    Parameters
-    ----------
-    factor : Factor
-        Of `attacks.low_rank`, `attacks.factor_of` or `attacks.joined`. It carries the number of
-        records, which is public.
-    grid : float or (features,) float64
-        Step of every feature, in the units of the data: 1 for whole numbers, 1/255 for pixels from
-        0 to 1, one over the public deviation for a standardised count.
-    mean : (features,) float64, optional
-        What was subtracted from every record, in the units of the data; nothing when left out.
-    records_total : int, optional
-        How many records the mean is over: it makes the mean a fraction with this denominator.
-        Needed with a mean.
-    bounds : (features, 2) float64, optional
-        Least and largest value of every feature, in the units of the data and before anything was
-        subtracted. They decide where several sets of whole records explain the matrix.
-    unit_length : bool
-        Whether every record was scaled to length 1 at the end. Its length is found then, and the
-        record up to a common divisor of its entries.
-    budget : float
-        Most work; a count and not a time, so that the same input gives the same result everywhere.
+    ``factor``: Of `attacks.low_rank`, `attacks.factor_of` or `attacks.joined`. It carries the
+        number of records, which is public.
+    ``grid``, float or (features,) float64: Step of every feature, in the units of the data: 1 for
+        whole numbers, 1/255 for pixels from 0 to 1, one over the public deviation for a
+        standardised count.
+    ``mean``, (features,) float64: What was subtracted from every record, in the units of the data;
+        nothing when left out.
+    ``records_total``: How many records the mean is over: it makes the mean a fraction with this
+        denominator. Needed with a mean.
+    ``bounds``, (features, 2) float64: Least and largest value of every feature, in the units of the
+        data and before anything was subtracted. They decide where several sets of whole records
+        explain the matrix.
+    ``unit_length``: Whether every record was scaled to length 1 at the end. Its length is found
+        then, and the record up to a common divisor of its entries.
+    ``budget``: Most work; a count and not a time, so that the same input gives the same result
+        everywhere.
 
     Raises InvalidInput: A grid or mean of the wrong shape, a mean without the number of records.
     """

@@ -44,12 +44,8 @@ def work(rows: int, dimension: int) -> float:
 def reduce_generators(rows: Array, epsilon: float) -> Reduced:
     """Reduce the lattice that rows generate.
 
-    Parameters
-    ----------
-    rows : (count, dimension) float64
-        Generators, more of them than dimensions.
-    epsilon : float
-        Length of a tag. Above the noise of the rows, below the inverse of the coefficients
+    ``rows``, (count, dimension) float64: Generators, more of them than dimensions.
+    ``epsilon``: Length of a tag. Above the noise of the rows, below the inverse of the coefficients
         needed.
     """
     count, dimension = rows.shape

@@ -15,12 +15,8 @@ from fedpca_core.arrays import Array
 def short_vectors(basis: Array, bound: float, nodes: int = 50_000) -> Array | None:
     """Vectors of squared length at most ``bound``, one of each pair of opposites.
 
-    Parameters
-    ----------
-    basis : (dimension, dimension) float64
-        Rows, best reduced.
-    nodes : int
-        Most branches to look at.
+    ``basis``, (dimension, dimension) float64: Rows, best reduced.
+    ``nodes``: Most branches to look at.
 
     Returns (found, dimension) float64 or None: None where the branches did not suffice.
     """

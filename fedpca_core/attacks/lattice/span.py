@@ -48,18 +48,14 @@ def matrices_of_span(
 ) -> Iterator[Factor]:
     """Matrices of few whole-number records that have these eigenvectors, likely ones first.
 
-    Parameters
-    ----------
-    vectors : (features, samples) float64
-        As many leading eigenvectors as the client has records, the largest eigenvalue first.
-    steps : (features,) float64
-        The grid of the records.
-    mean : (features,) float64, optional
-        What was subtracted from every record, in the units of the data; nothing when left out.
-    trace : float, optional
-        Stated trace of the client's matrix; without it records and their multiples send the same.
-    single_precision : bool
-        Whether the vectors came as float32.
+    ``vectors``, (features, samples) float64: As many leading eigenvectors as the client has
+        records, the largest eigenvalue first.
+    ``steps``, (features,) float64: The grid of the records.
+    ``mean``, (features,) float64: What was subtracted from every record, in the units of the data;
+        nothing when left out.
+    ``trace``: Stated trace of the client's matrix; without it records and their multiples send the
+        same.
+    ``single_precision``: Whether the vectors came as float32.
     """
     error = ROUNDING["float32" if single_precision else "float64"]
     count = vectors.shape[1]
@@ -117,12 +113,8 @@ def _whole_vectors(span: Array, error: float) -> Array | None:
 def _diagonals(inside: Array, shares: Array, error: float) -> Array | None:
     """Eigenvalues of the records' moments that whole G allow, (candidates, records), each falling.
 
-    Parameters
-    ----------
-    inside : (records, size) float64
-        Coordinates of the basis in the eigenvectors.
-    shares : (0 or 1, size) float64
-        Of the mean in the basis, where something was subtracted.
+    ``inside``, (records, size) float64: Coordinates of the basis in the eigenvectors.
+    ``shares``, (0 or 1, size) float64: Of the mean in the basis, where something was subtracted.
     """
     records, size = inside.shape
     upper = np.triu_indices(size)

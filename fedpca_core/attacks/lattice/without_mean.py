@@ -99,12 +99,8 @@ class Differences:
 def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differences:
     """Differences between a client's records from its second moment alone.
 
-    Parameters
-    ----------
-    factor : Factor
-        Of at least 3 records that were centred on a mean over many, or on their own.
-    grid : float or (features,) float64
-        As in `attacks.records`.
+    ``factor``: Of at least 3 records that were centred on a mean over many, or on their own.
+    ``grid``, float or (features,) float64: As in `attacks.records`.
     """
     rank = factor.rank
     require(

@@ -19,11 +19,8 @@ _ROUNDING = 1e-12
 def read_span(frames: Sequence[Array], uploads: Sequence[Array]) -> tuple[Array, int, int] | None:
     """Orthonormal basis of all that a client's rounds take place in, and where S_i lives in it.
 
-    Parameters
-    ----------
-    frames, uploads : sequence of (features, components) float64
-        What the client received and answered, round by round; exact but for rounding, and its
-        start is the first frame.
+    ``frames``, ``uploads``, sequence of (features, components) float64: What the client received
+        and answered, round by round; exact but for rounding, and its start is the first frame.
 
     Returns tuple or None: the basis (features, dimensions); the number of its leading columns that
     span frames, the first one first; and the number of those that hold the range of S_i, its

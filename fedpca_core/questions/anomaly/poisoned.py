@@ -145,11 +145,9 @@ def poison(
 ) -> Part[Course]:
     """Run the configured method with malicious clients that want one attack type to pass unseen.
 
-    Parameters
-    ----------
-    rule : {"nothing", "reset", "printed", "polar"}
-        The server's rule: the mean; all duals reset once the liars have left; the printed average
-        throughout; the mean of orthonormalised uploads throughout.
+    ``rule``, {"nothing", "reset", "printed", "polar"}: The server's rule: the mean; all duals reset
+        once the liars have left; the printed average throughout; the mean of orthonormalised
+        uploads throughout.
 
     Raises InvalidInput: nobody honest.
     """

@@ -297,12 +297,8 @@ def source_membership(
 ) -> Part[Membership]:
     """Test for one record from M_i itself, of which any method's messages are made.
 
-    Parameters
-    ----------
-    noise : float
-        nu_i of the attacked client, on the diagonal of E_i.
-    runs : int
-        Releases with the record, and as many with its neighbour.
+    ``noise``: nu_i of the attacked client, on the diagonal of E_i.
+    ``runs``: Releases with the record, and as many with its neighbour.
     """
     pair = worst_pair(problem, CLIENT, clip_norm)
     step = max(1, _RELEASED // problem.features**2)

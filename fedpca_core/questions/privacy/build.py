@@ -318,10 +318,7 @@ def stated(
 ) -> Guarantee | Refusal:
     """The guarantee of the run that is set, or why there is none.
 
-    Parameters
-    ----------
-    towards : Trust, optional
-        Another adversary than the one the shared noise was made for.
+    ``towards``: Another adversary than the one the shared noise was made for.
 
     Raises InvalidInput: raw records with noise on: their norm has no bound.
     """
