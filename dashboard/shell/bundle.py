@@ -1,7 +1,7 @@
 """Everything of a page in one archive: figures, numbers, settings, script, citations."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from fedpca_core.errors import visible
 from fedpca_core.papers.cited import cited
 from fedpca_core.papers.sources import software_bibtex
 from fedpca_core.settings import Settings
+from fedpca_core.study.facts import read_of
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
 from fedpca_core.study.units import described
@@ -19,24 +20,27 @@ from fedpca_core.study.units import described
 _READ_ME = Path(__file__).resolve().parents[1] / "archive.txt"
 
 
-def caption(settings: Settings, data: OwnData | None = None) -> str:
-    """What stands below every figure: product, page, all settings that are not the default, seed.
+def caption(settings: Settings, results: Iterable[Any] = (), data: OwnData | None = None) -> str:
+    """What stands below every figure: product, page, all settings that are not the default, seed,
+    and the data as the results have them.
 
-    A setting of the view is left out where it does not change the numbers.
+    A setting that makes no difference beside the others, or to these data, is left out.
     """
-    parameters = settings.parameters()
-    values = {name: value for name, value in settings.changed().items() if name != "seed"}
+    parameters, left = settings.parameters(), {*settings.idle(), "seed"}
+    values = {name: value for name, value in settings.changed().items() if name not in left}
     told = []
     for name, value in values.items():
         many = value if isinstance(value, tuple) else (value,)
         texts = [parameters[name].text(one) for one in many] or ["none"]
         told.append(f"{parameters[name].label} {' + '.join(texts)}")
-    if data is not None:
-        told.append(f"own file {visible(data.name)}, SHA-256 {data.digest[:12]}…")
     seed = getattr(settings, "seed", None)
     told.append("all else at its default" if told else "all settings at their defaults")
     told += [] if seed is None else [f"seed {seed}"]
-    return f"{PRODUCT}, {settings.kind}: {'; '.join(told)}."
+    read, _ = read_of(results)
+    if data is not None:
+        file = f"own file {visible(data.name)}, SHA-256 {data.digest[:12]}…"
+        read = f"{file}: {read}" if read else file
+    return f"{PRODUCT}, {settings.kind}: {'; '.join(told)}." + f" Data: {read}." * bool(read)
 
 
 def archive(
@@ -48,7 +52,7 @@ def archive(
     data: OwnData | None = None,
 ) -> bytes:
     """The ZIP file; slow (about a third of a second for a figure), so made only when asked for."""
-    below = caption(settings, data)
+    below = caption(settings, results.values(), data)
     files: dict[str, bytes] = {}
     for printer in list(printers.values()):
         files |= {f"figures/{name}": content for name, content in printer(below).items()}

@@ -26,9 +26,10 @@ from dashboard.shell.bundle import caption
 from dashboard.shell.document import PRODUCT
 from dashboard.shell.navigation import ENTRIES
 from fedpca_core.papers.sources import software_bibtex
-from fedpca_core.questions.told import TOLD
+from fedpca_core.questions.told import TOLD, WITH_FILE
 from fedpca_core.settings import Settings, powers, rough
 from fedpca_core.study import parts
+from fedpca_core.study.facts import read_of
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.panels import Heat, Panel
 from fedpca_core.study.study import Study
@@ -72,7 +73,8 @@ def sheet(
     first = next(iter(results))
     made = Sheet(
         titles.get(settings.kind, first.title),
-        settings=f"{caption(settings, data)} Made on {date.today()} with version {__version__}.",
+        settings=f"{caption(settings, results.values(), data)} Made on {date.today()} with version "
+        f"{__version__}.",
         link=link,
         citation=software_bibtex(),
     )
@@ -80,7 +82,8 @@ def sheet(
     for study, result in results.items():
         told = TOLD.get(study.key)
         also, before = study is not first and bool(made.answer), len(made.answer)
-        for part in [] if told is None else told(result, settings):
+        file = (data,) if study.key in WITH_FILE else ()
+        for part in [] if told is None else told(result, settings, *file):
             shown = _put(made, part)
             panel = panel or shown
         if also:  # of what follows, the first sentence
@@ -91,6 +94,9 @@ def sheet(
         if told is None and not made.answer:
             for title, table in list(study.tables(result, settings).items())[:2]:
                 made.tables[f"{study.title}: {title.replace('_', ' ')}"] = _texts(table)
+    _, prepared = read_of(results.values())
+    if prepared and prepared not in made.small:
+        made.small.append(prepared)
     picture = None if panel is None else drawn_png(panel)
     if picture is None and printers:
         picture = figures.picture(next(iter(printers.values())), "", 0)

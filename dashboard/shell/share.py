@@ -110,7 +110,8 @@ def hand_out(
         return lambda: form(handout.sheet(settings, results, printers, link=address_, data=data))
 
     def picture() -> bytes:
-        return figures.picture(list(printers.values())[-1], bundle.caption(settings, data), -1)
+        below = bundle.caption(settings, results.values(), data)
+        return figures.picture(list(printers.values())[-1], below, -1)
 
     sheet = "Question, answer, figure, settings and what it rests on, on one sheet."
     kinds = [

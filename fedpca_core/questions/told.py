@@ -1,7 +1,6 @@
 """What is said of each study's result: what a sheet of paper is made of."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from fedpca_core.questions.anomaly import figures as anomaly
 from fedpca_core.questions.attack.figures import covariance, newcomer, records, replay, risk
@@ -17,7 +16,7 @@ from fedpca_core.questions.which import figures as which
 from fedpca_core.study.parts import Part
 
 #: From a result and its settings to parts, by the key of the study.
-TOLD: Mapping[str, Callable[[Any, Any], Iterable[Part]]] = {
+TOLD: Mapping[str, Callable[..., Iterable[Part]]] = {
     "scene": told,
     "recommendation": which.advice,
     "remedies": lambda found, settings: which.would_do(found.remedies, settings),
@@ -54,3 +53,5 @@ TOLD: Mapping[str, Callable[[Any, Any], Iterable[Part]]] = {
     "theory-verdicts": theory.statements,
     "paper-rows": papers.told,
 }
+#: Whose parts are said of a visitor's file too.
+WITH_FILE = ("recommendation",)

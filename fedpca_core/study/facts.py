@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from fedpca_core.arrays import Array
 from fedpca_core.guarantee import Guarantee, meanings
 from fedpca_core.problems import Problem
+from fedpca_core.settings import plural
 
 EPSILON, NOTICED = "ε", "noticed by the best test"
 #: Rate at which that test cries out without a cause.
@@ -41,6 +43,11 @@ class Facts:
     #: What the client column of a table calls them; empty elsewhere.
     client_names: tuple[str, ...] = ()
 
+    @property
+    def read(self) -> str:
+        """How much was read or drawn."""
+        return counted(self.features, self.clients, self.least_samples, self.most_samples)
+
     def label(self, client: int) -> str:
         """A client on an axis or on its picture: its name, or its number counted from 0."""
         return self.client_names[client] if self.client_names else str(client)
@@ -71,6 +78,23 @@ class Facts:
             guarantee=problem.guarantee,
             client_names=problem.client_names,
         )
+
+
+def counted(features: int, clients: int, least: int, most: int) -> str:
+    """Sizes in words: features, clients, and records of the smallest and the largest client."""
+    spread = "" if least == most else f"{least:,} to "
+    many = f"{plural(features, 'feature')}, {plural(clients, 'client')}"
+    return f"{many} of {spread}{plural(most, 'record')}"
+
+
+def read_of(results: Iterable[Any]) -> tuple[str, str]:
+    """How much the first of some results that says so was made from, and how that was prepared."""
+    for found in results:
+        for one in (getattr(found, "facts", None), found):
+            read, note = getattr(one, "read", None), getattr(one, "note", "")
+            if isinstance(read, str):
+                return read, note and data_note(note, getattr(one, "promised", one))
+    return "", ""
 
 
 def meant(guarantees: Mapping[str, Guarantee], of: str) -> pd.DataFrame:

@@ -85,7 +85,7 @@ def test_a_file_s_name_is_one_word_of_the_command():
 
 
 def test_an_own_file_is_named_by_its_content():
-    said = bundle.caption(QUICK, OwnData("mine.csv", b"a,b\n1,2\n"))
+    said = bundle.caption(QUICK, data=OwnData("mine.csv", b"a,b\n1,2\n"))
     assert "mine.csv" in said and OwnData("", b"a,b\n1,2\n").digest[:12] in said
 
 

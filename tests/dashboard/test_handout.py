@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from datetime import date
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from dashboard.shell import handout
+from dashboard.shell.bundle import caption
+from fedpca_core.questions.anomaly.settings import AnomalySettings
+from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.converge.study import Convergence
+from fedpca_core.questions.personalise.settings import PersonaliseSettings
+from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.questions.which.frontier import Frontier
 from fedpca_core.questions.which.recommendation import Recommendation
@@ -18,7 +25,8 @@ from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Settings, powers
 from fedpca_core.steps import outcome
 from fedpca_core.study import parts
-from fedpca_core.study.pca_settings import ConvergeSettings
+from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.version import __version__
 
 ASKED = FrontierSettings(
@@ -121,3 +129,41 @@ def test_what_is_cut_says_so():
 def test_a_list_of_a_guarantee_keeps_its_words_apart_without_bold():
     assert handout._plain("**δ** 10⁻⁶ · **unit** one `record`") == "δ: 10⁻⁶ · unit: one record"
     assert handout._plain("so:\n- **one** is") == "so:\n• one is"
+
+
+def test_data_are_described_as_they_were_read_and_not_as_they_were_asked_for():
+    """A table of 3 wards with gaps: neither sizes of drawn data nor a number of clients on it."""
+    draw = np.random.default_rng(0)
+    rows = pd.DataFrame(draw.standard_normal((90, 5)).round(2), columns=list("abcde"))
+    rows.loc[:9, "a"] = np.nan
+    content = rows.assign(ward=["x", "y", "z"] * 30).to_csv(index=False).encode()
+    own = OwnData("mine.csv", content)
+    asked = replace(
+        ASKED, problem="table", client_column="ward", clients=20, needed_epsilon=math.inf
+    )
+    study = Recommendation()
+    made = handout.sheet(asked, {study: outcome(study.run(asked, own))}, {}, data=own)
+    said = handout.page(made)
+    assert "5 features, 3 clients of 26 to 27 records" in made.settings and own.digest[:12] in said
+    assert any("10 of 90 rows were dropped" in text for text in made.small)
+    for untrue in ("Features 6", "Clients 20", "Samples per client", "of the 20 clients"):
+        assert untrue not in said, untrue
+    few = outcome(study.run(ASKED))
+    assert "6 features, 3 clients of 100 records" in handout.sheet(ASKED, {study: few}, {}).settings
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ConvergeSettings(features=6, clients=3, samples=50, components=2, rounds=10, starts=1),
+        AttackSettings(features=10, components=2, samples=40, rounds=10),
+        PrivacySettings(),
+        PersonaliseSettings(clients=3, features=8, components=2, samples=10, rounds=50),
+        AnomalySettings(problem="synthetic", clients=20, components=6, rounds=20),
+    ],
+    ids=lambda settings: settings.kind,
+)
+def test_every_page_with_data_says_how_much_was_read(settings):
+    study = studies_of(settings)[0]
+    said = caption(settings, [outcome(study.run(settings))])
+    assert re.search(r"Data: .*\d+ features, \d+ clients", said), said

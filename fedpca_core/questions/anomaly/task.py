@@ -23,6 +23,7 @@ from fedpca_core.problems.traffic_schemas import SCHEMAS
 from fedpca_core.problems.traffic_table import NO_LABELS
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.remembered import Remembered
+from fedpca_core.settings import plural
 from fedpca_core.streams import Streams
 from fedpca_core.study import own_table
 from fedpca_core.study.facts import Facts
@@ -92,6 +93,14 @@ class TaskFacts:
             held=found.held,
             promised=None if found.problem.guarantee is None else Facts.of(found.problem),
         )
+
+    @property
+    def read(self) -> str:
+        """How much was read or drawn."""
+        records = (
+            f"{plural(self.training, 'record')} to learn from and {self.tested:,} to be tested"
+        )
+        return f"{records}, {plural(self.features, 'feature')}, {plural(self.clients, 'client')}"
 
     @property
     def always_alarm_f1(self) -> float:

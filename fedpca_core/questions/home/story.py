@@ -14,6 +14,7 @@ from fedpca_core.questions.home.words import angle, degrees, known, things, who,
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import Settings, plural, short
 from fedpca_core.study.facts import Facts
+from fedpca_core.study.parts import names
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.study.preset import Preset
 
@@ -31,17 +32,18 @@ class Chapter:
 
     #: In links: ``?step=2``.
     key: str
-    title: str
-    #: told, asked: With fields in braces that the settings of the run on show fill in.
-    told: str
-    asked: str
     #: Fields of `SceneSettings` that differ from the way the page opens.
     sets: Mapping[str, Any]
     #: The sentence that the run bears out, from its tables; facts know the client's name.
     ending: Ending
-    #: door, opens: Where to go deeper: the words, and the settings of the other page.
-    door: str
+    #: The settings of the other page where to go deeper.
     opens: Callable[[SceneSettings], Settings]
+    #: title, told, asked, door: As `words.toml` has them; with fields in braces that the settings
+    #: of the run on show fill in.
+    title: str
+    told: str
+    asked: str
+    door: str
     #: {"round", "epsilon"}: What is guessed: after which message, or from which ε on.
     guess: Literal["round", "epsilon"] = "round"
     #: What a right guess is, from the tables of the run; None if it does not happen.
@@ -78,6 +80,8 @@ class Chapter:
             joined=settings.joined,
             pixels=f"{side} × {side}",
             epsilon=short(settings.epsilon),
+            near=short(NEAR),
+            fair=short(FAIR),
         )
 
 
@@ -204,93 +208,45 @@ _MASKED: Mapping[str, Any] = {
     "rounds": 10,
 }
 
+#: Title, told, asked and door of a step.
+_WORDS: Callable[[str], Mapping[str, Any]] = names
+
 STORY: tuple[Chapter, ...] = (
     Chapter(
         "1",
-        "What does the server need?",
-        "{clients} clients keep their {things} to themselves: a **federation**. Together they look "
-        "for the **leading directions**, along which all {things} vary most. Each round, the "
-        "server sends its answer so far, every client returns a small matrix, its **message**, and "
-        "their average is the next answer.",
-        f"After how many messages is the answer within {NEAR:g}° of the true directions?",
         {},
         _needs,
-        "Which method needs fewest?",
         lambda settings: settings.carried(ConvergeSettings),
+        **_WORDS("story-1"),
         answer=lambda tables: within(tables["rounds"], NEAR),
         shows="answer",
         terms=("federation", "directions"),
     ),
-    Chapter(
-        "2",
-        "When does the server know all?",
-        "The server sends a **basis** of {components} directions; the message is the client's "
-        "**covariance** times that basis. So each message tells {components} more directions of "
-        "the covariance, and {records} {things} span no more than {records}. Grey levels are whole "
-        "numbers: that leads from the covariance back to the {things}.",
-        "After which message does the server know all {records} {things} of {who}?",
-        {},
-        _knows,
-        "See how the records are found",
-        _attack,
-        terms=("basis", "covariance"),
-    ),
-    Chapter(
-        "3",
-        "Does masking help?",
-        "The method FAPS masks the messages: a client takes a step of its own towards the common "
-        "answer and sends where it arrives, not covariance times basis. Here {clients} clients "
-        "hold {records} {things} of {pixels} pixels each.",
-        "If the server reads messages as before: after which one does it know the {things} of "
-        "{who}?",
-        _MASKED,
-        _masked,
-        "Compare it with a plain run",
-        _attack,
-    ),
+    Chapter("2", {}, _knows, _attack, **_WORDS("story-2"), terms=("basis", "covariance")),
+    Chapter("3", _MASKED, _masked, _attack, **_WORDS("story-3")),
     Chapter(
         "4",
-        "And if the server replays?",
-        "How a client takes its step is public, only its data are not. So the server makes up a "
-        "covariance, takes the step with it, compares the result with the message it received, and "
-        "improves the covariance until both agree. As this step opens, that ended so for five "
-        "of the seeds 0 to 5.",
-        "After which message does it know the {things} of {who} now?",
         {**_MASKED, "unmask": True},
         _replayed,
-        "Defences against a replay",
         lambda settings: _attack(settings, unmask=True),
+        **_WORDS("story-4"),
     ),
     Chapter(
         "5",
-        "Secure sums",
-        "With **secure aggregation** the messages are added up on their way: the server sees the "
-        "sum over all {clients} clients, never the message of one.",
-        "After which message does the server know the {things} of {who}?",
         {"secure_aggregation": True},
         _summed,
-        "What sums give away",
         lambda settings: _attack(settings, attack="pooled"),
+        **_WORDS("story-5"),
     ),
     Chapter(
         "6",
-        "Somebody joins",
-        "{joined} more {things} come to {who}, and the federation runs again, still with sums "
-        "only. The server has kept the sums of the first run and subtracts.",
-        "After which message of both runs does it know the {joined} that joined?",
         {"secure_aggregation": True, "joined": 8},
         _newcomers,
-        "Compare two runs",
         lambda settings: _attack(settings, attack="pooled", joined=settings.joined),
+        **_WORDS("story-6"),
     ),
     Chapter(
         "7",
-        "What does ε buy, and what does it cost?",
-        "With **differential privacy** every client adds noise to its covariance before anything "
-        "is sent. A number ε bounds how much any one record can show: the smaller ε, the more "
-        "noise. Here {clients} clients share all 1,797 {things}; the run below has "
-        "ε = {epsilon}.",
-        f"From which ε on is the answer within {FAIR:g}° of the truth?",
         {
             "clients": 2,
             "records_per_client": float("inf"),
@@ -301,8 +257,8 @@ STORY: tuple[Chapter, ...] = (
             "price": True,
         },
         _priced,
-        "Spend a budget",
         lambda settings: settings.carried(PrivacySettings),
+        **_WORDS("story-7"),
         guess="epsilon",
         answer=lambda tables: fair(tables["prices"]) if "prices" in tables else None,
     ),

@@ -26,6 +26,7 @@ from fedpca_core.questions.privacy import build
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import Value
 from fedpca_core.steps import Run, Step
+from fedpca_core.study.facts import counted
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
@@ -58,6 +59,8 @@ class Promises:
     record: str = ""
     #: What the same noise means for other units and towards other adversaries.
     others: Mapping[str, Guarantee] = field(default_factory=dict)
+    #: How much was read or drawn.
+    read: str = ""
 
     @property
     def private(self) -> bool:
@@ -104,7 +107,11 @@ def promised(settings: PrivacySettings, data: OwnData | None = None) -> Promises
 
     Raises InvalidInput: raw records with noise on, or a run that cannot be made.
     """
-    return _of_a_figure(settings) if settings.view == "figures" else _of_a_run(settings, data)
+    if settings.view == "figures":
+        return _of_a_figure(settings)
+    found, public = _of_a_run(settings, data), build.public_setting(settings, data)
+    few, most = int(public.samples.min()), int(public.samples.max())
+    return replace(found, read=counted(public.features, public.clients, few, most))
 
 
 def _of_a_run(c: PrivacySettings, data: OwnData | None) -> Promises:

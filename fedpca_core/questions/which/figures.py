@@ -22,7 +22,7 @@ from fedpca_core.questions.which.recommendation import (
     titled,
 )
 from fedpca_core.questions.which.remedies import Remedy
-from fedpca_core.questions.which.rules import ORDER, RULES, share, size
+from fedpca_core.questions.which.rules import NOTHING, RULES, SURE, WRONG, share, size
 from fedpca_core.questions.which.settings import AXES, FrontierSettings
 from fedpca_core.settings import plural, short
 from fedpca_core.study.own_data import OwnData
@@ -180,7 +180,7 @@ def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = Non
     if found.table.empty:
         return
     yield from others
-    if smaller := sizes.said(settings, data, found.clients):
+    if smaller := sizes.said(settings, data, found.facts.clients):
         yield Note(smaller)
     yield Caption(words("which-lost", seeds=plural(found.seeds, "seed")))
     yield Chart("advice_view", [speed(found, settings)])
@@ -202,7 +202,9 @@ def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = Non
     known: list[Part] = [
         Table(pd.DataFrame(told), "What leaks", (), tuple(told)[1:]),
         Table(pd.DataFrame(rules), "The rules"),
-        Caption(ORDER),
+        Caption(
+            words("which-order", nothing=100 * NOTHING, sure=100 * SURE, right=100 * (1 - WRONG))
+        ),
     ]
     whys = [Caption(f"{name}: {why}") for name, why in found.refusals.items()]
     if not math.isinf(settings.needed_epsilon):

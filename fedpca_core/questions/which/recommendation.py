@@ -38,6 +38,7 @@ from fedpca_core.questions.which.settings import LINKS, FrontierSettings
 from fedpca_core.settings import short
 from fedpca_core.steps import Run
 from fedpca_core.study.build import public_of
+from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pieces import InPieces
@@ -79,8 +80,8 @@ class Advice:
     runs, paths : pandas.DataFrame
         A row a run, and a row a round of it; see `rules.ended`. What the rules judge: other budgets
         are judged from the same runs.
-    clients : int
-        That were run.
+    facts : Facts
+        Of the problem at the size that was run.
     """
 
     table: pd.DataFrame
@@ -88,7 +89,7 @@ class Advice:
     refusals: Mapping[str, str]
     runs: pd.DataFrame
     paths: pd.DataFrame
-    clients: int
+    facts: Facts
 
     def place(self, rank: int) -> pd.Series | None:
         """The configuration of this rank, if there is one."""
@@ -217,8 +218,7 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
         every = every.drop_duplicates([*CONFIGURATION, "seed"]).sort_index()
         whole_seeds = [seed for seed, pieces in done.items() if pieces >= len(self.ways(settings))]
         every = every[every["seed"].isin(whole_seeds or list(done)[:1])]
-        clients = found[0].facts.clients
-        return advised(every, paths, settings, refusals, clients)
+        return advised(every, paths, settings, refusals, found[0].facts)
 
     def tables(self, result: Advice, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
         shown = [
@@ -253,14 +253,14 @@ def advised(
     paths: pd.DataFrame,
     settings: FrontierSettings,
     refusals: Mapping[str, str],
-    clients: int,
+    facts: Facts,
 ) -> Advice:
     """Runs judged by the rules, seed by seed and in the middle."""
     seeds = max(runs["seed"].nunique(), 1)
     if runs.empty:
         judged_by = ("seeds", *SHARES, "rank", "excluded", "reason", "standing")
         nothing = runs.reindex(columns=[*runs.columns, *judged_by])
-        return Advice(nothing, seeds, refusals, runs, paths, clients)
+        return Advice(nothing, seeds, refusals, runs, paths, facts)
     every = left_out(ended(runs, paths, settings), settings).reset_index(drop=True)
     every = every.assign(
         alike=False, passes=every["excluded"] == "", stage=_stage(every["seed"], settings)
@@ -294,13 +294,13 @@ def advised(
     table = table.reset_index()
     table["rounds"] = np.ceil(table["rounds"])
     table = judged(table, settings, len(_seeds(settings)))
-    return Advice(table, seeds, refusals, runs, paths, clients)
+    return Advice(table, seeds, refusals, runs, paths, facts)
 
 
 def rejudged(advice: Advice, settings: FrontierSettings) -> Advice:
     """The same runs by other budgets, of the seeds from which all were run."""
     runs = advice.runs[_stage(advice.runs["seed"], settings) == 0]
-    return advised(runs, advice.paths, settings, advice.refusals, advice.clients)
+    return advised(runs, advice.paths, settings, advice.refusals, advice.facts)
 
 
 def _seeds(settings: FrontierSettings) -> tuple[int, ...]:

@@ -144,16 +144,6 @@ RULES: tuple[Rule, ...] = (
 )
 #: Rules that hang on what is lost: who fails them in a seed may be as good as the first in it.
 BY_LOSS = ("", "lost", "sure")
-ORDER = (
-    "As good in a seed as the one that loses least of the variance in the middle is whoever stays "
-    "below half of what it leaves to the limit, or within "
-    f"{100 * NOTHING:g}% of the whole. The first group is as good in more than half of the seeds "
-    f"and passes in {100 * SURE:g}% of them, by intervals that hold with {100 * (1 - WRONG):g}%, "
-    "or passes in every one; in the group fewer rounds, then fewer bytes a client, then less lost "
-    "decide. Who is on the edge, where an interval tells neither yes nor no, is run from more "
-    "seeds, and named apart where even these do not tell. A run ends where it reaches its accuracy "
-    "or settles, or with the last round that rounds and bytes allow."
-)
 
 
 def slack(least: pd.Series, most: float) -> pd.Series:
