@@ -88,7 +88,8 @@ def small_table(
     ``label``: What the table holds, for screen readers.
     ``wrapped``: Columns that break into lines, besides those with a text of more than `SENTENCE`
         signs.
-    ``tall``: Many rows: they scroll within a frame, under their head.
+    ``tall``: Many rows: they scroll within a frame, under their head; the last column stands below
+        the others.
     """
     texts: list[list[object]] = table.to_numpy(object).tolist()
     sides = [

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.tools import drawn
+
+#: Of the long table: how far it scrolls sideways, and cells that end outside its frame, break out
+#: of it, or say why a verdict was given in a column too narrow for a sentence.
+CUT = """(frame) => [frame.scrollWidth - frame.clientWidth, ...[...frame.querySelectorAll("td")]
+  .filter((cell) => cell.scrollWidth > cell.clientWidth
+    || cell.getBoundingClientRect().right > frame.getBoundingClientRect().right + 1
+    || (cell.matches(":last-child") && cell.clientWidth < 0.75 * frame.clientWidth))
+  .map((cell) => cell.textContent)]"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_why_is_read_in_full_at_any_width(open_page, scheme):
+    page = open_page("/papers", {"paper": "faps"})
+    page.emulate_media(color_scheme=scheme)
+    table = page.get_by_role("region", name="Every number of the papers")
+    for width in (1440, 1024, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert table.evaluate(CUT) == [0], width
+        expect(table.get_by_role("row").nth(1).get_by_role("cell")).to_have_count(6)
+    page.set_viewport_size({"width": 1280, "height": 900})
 
 
 def test_rows_are_filtered_and_an_experiment_is_run_live(open_page):
