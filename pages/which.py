@@ -66,7 +66,7 @@ def use_it() -> None:
     best = None if advice is None or advice.table.empty else advice.place(1)
     if best is None or not recommended.done:
         return
-    made = Use.of(best, settings, data)
+    made = Use.of(best, settings, data, advice)
     with st.expander(f"Use it: {named(best)}", icon=":material/code:"):
         if made.refused():
             st.caption(made.refused())

@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -16,8 +17,11 @@ import pytest
 from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.problems.table_cleaning import clean_table
 from fedpca_core.questions.check.settings import CheckSettings
+from fedpca_core.questions.which.recommendation import Recommendation
+from fedpca_core.questions.which.rules import share
 from fedpca_core.questions.which.settings import CANDIDATES, FrontierSettings
 from fedpca_core.questions.which.use import Use
+from fedpca_core.steps import outcome
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
 
@@ -114,7 +118,7 @@ def test_the_notebook_is_one_and_names_the_visitors_table(table):
     for told, samples in ((mine.check(), 27), (mine.flower(), 20)):  # the nearest of its dial
         assert (told.clients, told.samples, told.features) == (3, samples, 6)
     code = mine.estimator()
-    assert "read_parquet('mine.parquet')" in code and "pop('ward')" in code
+    assert "Path('mine.parquet')" in code and "client_column='ward'" in code
 
 
 @pytest.mark.parametrize("missing", ["drop", "columns", "fill"])
@@ -124,4 +128,68 @@ def test_gaps_are_handled_as_on_the_page(missing, table):
     rows.to_csv("records.csv", index=False)
     exec(use("ssi", False, missing=missing).estimator(), found := {})
     kept = clean_table(rows, list("abcdef"), "site", missing).records
-    np.testing.assert_array_equal(found["X"].to_numpy(), kept)
+    np.testing.assert_allclose(np.sort(found["X"].to_numpy(), axis=0), np.sort(kept, axis=0))
+
+
+#: A table with decimal commas, gaps, a category, a date, sites out of order.
+def mixed(folder: Path) -> OwnData:
+    draw = np.random.default_rng(1)
+    rows = pd.DataFrame(draw.standard_normal((120, 4)) * [4, 2, 1, 1], columns=list("abcd"))
+    rows = rows.mask(draw.random(rows.shape) < 0.03).round(2)
+    rows["kind"], rows["site"] = (
+        draw.choice(["red", "blue"], 120),
+        draw.choice(["z", "x", "y"], 120),
+    )
+    rows["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(120), "D")
+    rows.to_csv(folder / "mine.csv", index=False, sep=";", decimal=",")
+    return OwnData.of(folder / "mine.csv")
+
+
+MIXED = FrontierSettings(
+    problem="table", components=2, rounds=10, seeds=1, seed=5, searches=False, clip_norm=5.0,
+    candidates=("ssi", "local_power", "block_krylov", "one_shot", "centralized"),
+    columns=("a", "b", "c", "d", "kind", "day"), budget_bytes=math.inf, most_lost=math.inf,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"client_column": "site", "needed_epsilon": math.inf, "missing": "fill"},
+        {"client_column": "site", "needed_epsilon": 5.0, "scaling": "centre", "server": "sums"},
+        {"clients": 4, "heterogeneity": 0.5, "needed_epsilon": math.inf, "sizes": "uneven"},
+        {"clients": 4, "heterogeneity": 0.0, "needed_epsilon": 5.0, "scaling": "centre"},
+    ],
+    ids=["sites", "sites-private", "dealt", "dealt-private"],
+)
+def test_the_script_gives_the_figures_of_the_page(asked, table, capsys):
+    """The same records, sites, start and noise: what the first seed's run loses, as printed."""
+    own, settings = mixed(table), replace(MIXED, **asked)
+    advice = outcome(Recommendation().run(settings, own))
+    assert len(advice.table) >= 5
+    for _, row in advice.table.iterrows():
+        made = Use.of(row, settings, own, advice)
+        code = made.estimator().replace("print(model.leaks().to_string())", "")
+        capsys.readouterr()
+        exec(code, found := {})
+        rounds, lost = made.first
+        assert found["model"].rounds_ == rounds <= row["rounds"]
+        assert found["lost"] == pytest.approx(lost, rel=1e-6, abs=1e-12), made.method
+        told = share(max(found["lost"], 0.0))
+        assert f"# The page: {told} in this run of seed 5" in code, code
+        assert "records with" in capsys.readouterr().out
+
+
+def test_what_the_script_cannot_repeat_it_says(table):
+    own = mixed(table)
+    row = pd.Series({"method": "local_power", "noise": False, "sums": False, "rounds": 2.0})
+    plain = replace(MIXED, client_column="site", needed_epsilon=math.inf)
+    said = {
+        "drew its records": use("ssi", False),
+        "centred": Use.of(row, replace(plain, scaling="none"), own),
+        "messages are exact": Use.of(row, replace(plain, dtype="float32"), own),
+        "who is absent": Use.of(row, replace(plain, participation=0.5, absent="present"), own),
+    }
+    for words, made in said.items():
+        assert words in " ".join(made.estimator().replace("\n#", "").split()), words
+    assert "others" not in Use.of(row, plain, own).estimator()

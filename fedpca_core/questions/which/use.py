@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import shlex
+import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -14,11 +16,14 @@ from fedpca_core import algorithms
 from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.costs import ProblemSize
-from fedpca_core.questions.which.recommendation import PROTOCOL
+from fedpca_core.questions.which import sizes
+from fedpca_core.questions.which.recommendation import CONFIGURATION, PROTOCOL, Advice
+from fedpca_core.questions.which.rules import share
 from fedpca_core.questions.which.runs import SHARED
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Settings
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import names, words
 from fedpca_core.study.pca_settings import ConvergeSettings
 
 S = TypeVar("S", bound=Settings)
@@ -46,9 +51,19 @@ class Use:
     records: int
     #: The columns that a run names.
     columns: tuple[str, ...]
+    #: Rounds and variance lost of the page's run from the first seed; None where it has none.
+    first: tuple[int, float] | None = None
+    #: Why the page has other figures than the script, as far as data and sizes go.
+    others: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, row: pd.Series, settings: FrontierSettings, data: OwnData | None = None) -> Use:
+    def of(
+        cls,
+        row: pd.Series,
+        settings: FrontierSettings,
+        data: OwnData | None = None,
+        advice: Advice | None = None,
+    ) -> Use:
         """A row of an advice."""
         sums, noise = bool(row["sums"]), bool(row["noise"])
         deployed = replace(
@@ -63,12 +78,22 @@ class Use:
             numbered = range(1, size.features + 1)
             named = settings.columns or tuple(f"x{number}" for number in numbered)
             fewest = round(size.records / size.clients)
-            return cls(deployed, *made, TABLE, SITE, settings.clients, fewest, named)
+            clients = settings.clients
+            return cls(deployed, *made, TABLE, SITE, clients, fewest, named, others=("drawn",))
         site, numbers = settings.client_column, data.table.select_dtypes("number")
         named = settings.columns or tuple(str(name) for name in numbers if name != site)
         dealt = [len(data.table) // settings.clients] * settings.clients
         counts = data.table[site].value_counts() if site else pd.Series(dealt)
-        return cls(deployed, *made, data.name, site, len(counts), int(counts.min()), named)
+        use = cls(deployed, *made, data.name, site, len(counts), int(counts.min()), named)
+        if advice is None:
+            return use
+        runs, paths = advice.runs, advice.paths
+        same = (runs[CONFIGURATION] == row[CONFIGURATION]).all(axis=1)
+        own = runs["run"][same & (runs["seed"] == settings.seed)]
+        way = paths[paths["run"].isin(own) & paths["round"].between(1, row["rounds"])].tail(1)
+        first = next(zip(way["round"].astype(int), way["unexplained"], strict=True), None)
+        fewer = sizes.said(settings, data, advice.facts.clients)
+        return replace(use, first=first, others=("fewer",) if fewer else ())
 
     def files(self) -> dict[str, str]:
         """Everything by file name."""
@@ -98,9 +123,8 @@ class Use:
 
     def _lines(self) -> list[str]:
         c = self.settings
-        arguments = {"method": self._method(), "rounds": str(self.rounds)}
-        if not self.site:
-            arguments["sites"] = str(c.clients)
+        rounds, lost = self.first or (self.rounds, math.nan)
+        arguments = {"method": self._method(), "rounds": str(rounds)}
         if c.participation < 1:
             arguments["participation"] = repr(c.participation)
         if c.secure_aggregation:
@@ -109,52 +133,70 @@ class Use:
             arguments |= {"epsilon": repr(c.epsilon), "delta": repr(c.delta)}
             arguments |= {"clip": repr(c.clip_norm), "mean_share": repr(c.mean_share)}
         arguments["random_state"] = str(c.seed)
-        named = "".join(f"    {name}={value},\n" for name, value in arguments.items())
-        read = "read_csv" if self.table.lower().endswith(("csv", "tsv", "txt")) else "read_parquet"
-        lines = [
+        scaling = "centre" if "drawn" in self.others else c.scaling
+        said = [names("use-others")[why] for why in self._other_figures()]
+        if not said and not math.isnan(lost):
+            said = [words("use-same", seed=c.seed, lost=share(lost), rounds=rounds)]
+        return [
+            "from pathlib import Path",
+            "",
+            "import numpy as np",
             "import pandas as pd",
             "",
             "import fedpca_core as fp",
+            "from fedpca_core.problems.table_file import read_table",
             "",
-            f"table = pd.{read}({self.table!r})  # one record a row",
-        ]
-        if self.site:
-            lines.append(f"site = table.pop({self.site!r})  # whose record it is")
-        if c.columns:
-            lines.append(f"table = table[{list(c.columns)!r}]")
-        groups = ", groups=site" if self.site else ""
-        return [
-            *lines,
-            *self._prepared(),
-            f"model = fp.FederatedPCA(\n    {c.components},\n{named})",
-            f"model.fit(X{groups})",
+            "# Read as the page reads it, which the note says in words.",
+            f"table = read_table(Path({self.table!r}).read_bytes(), {self.table!r})",
+            *_call("problem = fp.problems.from_table", "table", self._reading(scaling)),
+            "print(problem.note)",
+            "X = np.hstack(problem.blocks).T  # one record a row",
+            *(["X = X + problem.own_mean  # the run itself centres them"] * (scaling == "centre")),
+            "X = pd.DataFrame(X, columns=problem.feature_names)",
+            "# Sites by number, in the order of problem.client_names.",
+            "site = np.repeat(np.arange(problem.clients), problem.client_data.samples)",
+            *_call("model = fp.FederatedPCA", str(c.components), arguments),
+            "model.fit(X, groups=site)",
             "print(model.components_, model.explained_variance_ratio_)",
             *(["print(model.guarantee_.sentence())"] if not math.isinf(c.epsilon) else []),
+            "# What the best components of all records explain and these do not (simulation only).",
+            "explained = np.trace(model.components_ @ problem.pooled @ model.components_.T)",
+            f"lost = 1 - explained / problem.eigenvalues[:{c.components}].sum()",
+            'print(f"loses {100 * lost:.2g}% of the variance")',
+            *(f"# {line}" for text in said for line in textwrap.wrap(text, 86)),
         ]
 
-    def _prepared(self) -> list[str]:
-        """Numbers without gaps, as the page reads them; under an ε no row is dropped for what is
-        in it."""
-        if not math.isinf(self.settings.epsilon):
-            return [
-                "# The columns count as public; an empty cell is 0, since a row that is dropped",
-                "# says something of its record.",
-                'X = table.select_dtypes("number").fillna(0.0)',
-            ]
-        numbers = 'X = table.select_dtypes("number")'
-        if self.settings.missing == "fill":
-            return [numbers, "X = X.fillna(X.median())"]
-        if self.settings.missing == "columns":
-            return [f"{numbers}.dropna(axis=1)"]
-        return [f"{numbers}.dropna()", *(["site = site[X.index]"] if self.site else [])]
+    def _reading(self, scaling: str) -> dict[str, str]:
+        """How the table is read; under an ε its columns count as public."""
+        c, private = self.settings, not math.isinf(self.settings.epsilon)
+        read: dict[str, object] = {"scaling": scaling, "missing": c.missing, "seed": c.seed}
+        if private:
+            del read["missing"]  # an empty cell is 0: a row that is dropped says something
+            read["public_schema"] = True
+        if self.site:
+            read = {"client_column": self.site, **read}
+        else:
+            dealt = {"clients": c.clients, "heterogeneity": c.heterogeneity, "split": c.sizes}
+            read = {**dealt, **read}
+        given = {name: repr(value) for name, value in read.items()}
+        if c.columns:
+            return {"columns": repr(list(c.columns)), **given}
+        every = f"[name for name in table if name != {self.site!r}]"
+        return {"columns": every, **given} if private else given
+
+    def _other_figures(self) -> list[str]:
+        """Why the script's figures are not those of the page; by the words that say so."""
+        c, usual = self.settings, ConvergeSettings()
+        absent = c.absent if c.participation < 1 else usual.absent
+        wire = (c.dtype, c.upload_noise, absent) != (usual.dtype, usual.upload_noise, usual.absent)
+        bare = self._method() == repr(self.method) and self._changed()
+        why = {"uncentred": c.scaling == "none", "wire": wire, "parameters": bare}
+        return [*self.others, *(name for name, holds in why.items() if holds)]
 
     def _method(self) -> str:
         """Its key, or with parameters of its own the algorithm itself."""
         made: Any = METHODS[self.method].make(self.settings)
-        usual: Any = METHODS[self.method].make(
-            ConvergeSettings(components=self.settings.components)
-        )
-        if made == usual:
+        if not self._changed():
             return repr(self.method)
         bare = type(made)(self.settings.components)
         changed = {
@@ -168,6 +210,12 @@ class Use:
             return repr(self.method)
         given = "".join(f", {key}={value!r}" for key, value in changed.items())
         return f"fp.{name}({self.settings.components}{given})"
+
+    def _changed(self) -> bool:
+        """Whether the method has parameters that are not its usual ones."""
+        usual = ConvergeSettings(components=self.settings.components)
+        make = METHODS[self.method].make
+        return make(self.settings) != make(usual)
 
     # ------------------------------------------------------------------ Flower
     def flower(self) -> ConvergeSettings:
@@ -289,3 +337,9 @@ class Use:
             self.refused(),
         ]
         return "\n".join(lines).rstrip() + "\n"
+
+
+def _call(made: str, first: str, arguments: Mapping[str, str]) -> list[str]:
+    """A call in lines, an argument on each."""
+    named = (f"    {name}={value}," for name, value in arguments.items())
+    return [f"{made}(", f"    {first},", *named, ")"]
