@@ -444,6 +444,20 @@ def test_products_in_threads_are_those_of_a_loop() -> None:
     )
 
 
+@pytest.mark.parametrize("columns", [1, 7, 150])
+@pytest.mark.parametrize("in_parts", [True, False])
+def test_large_products_are_the_same_in_parts_and_as_a_whole(
+    columns: int, in_parts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 7 columns a part has 227 of 629 rows, with 1 all of them, with 150 too few to pay."""
+    monkeypatch.setattr("fedpca_core.problems.client_data.copies_nothing", lambda: in_parts)
+    rng = np.random.default_rng(0)
+    grams = np.stack([half @ half.T for half in rng.standard_normal((2, 629, 40))])
+    data = ClientData.from_grams(grams, np.array([5, 5]))
+    for frames in (rng.standard_normal((629, columns)), rng.standard_normal((2, columns, 629)).mT):
+        assert np.allclose(data.apply(frames), grams @ frames, rtol=0, atol=1e-10)
+
+
 def test_a_large_matrix_of_zeros_has_norm_zero() -> None:
     data = ClientData.from_grams(np.stack([np.zeros((250, 250)), np.eye(250)]), np.array([5, 5]))
     assert np.array_equal(data.spectral_norms(), [0.0, 1.0])

@@ -67,6 +67,13 @@ def _libraries() -> list[Any]:
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
+@cache
+def copies_nothing() -> bool:
+    """Whether BLAS multiplies small matrices where they lie; OpenBLAS does by AVX-512."""
+    able = {"SkylakeX", "Cooperlake", "Sapphirerapids"}
+    return any(getattr(each, "architecture", None) in able for each in _libraries())
+
+
 _LIMIT = _Limit()
 
 

@@ -15,14 +15,15 @@ import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.linalg.threads import share_out
+from fedpca_core.linalg.threads import copies_nothing, share_out
 
 #: Below this many bytes per matrix, gathering a batch costs less than a loop of BLAS calls.
 _GATHER_BYTES = 256 * 1024
 #: Rows of a transposed block that stay in cache between the two halves of A (A^T X).
 _CHUNK_BYTES = 4 * 1024 * 1024
-#: From so many features on, frames are multiplied by columns.
-_TALL = 512
+#: From so many features on, frames are multiplied by columns, or by rows of S_i in small parts:
+#: parts of so many multiplications are not copied, and pay from so many rows on.
+_TALL, _UNCOPIED, _ROWS = 512, 1_000_000, 24
 #: Squares of squares of values outside these limits overflow or vanish.
 LARGEST, SMALLEST = 1e60, 1e-60
 #: Up to this many features all eigenvalues of S_i cost less than an iteration for one.
@@ -376,10 +377,21 @@ def second_moment(block: Array) -> Array:
 
 
 def _tall_product(matrix: Array, frame: Array) -> Array:
-    """``M X`` for symmetric M as ``(X^T M)^T``: BLAS is up to 1.7 times as fast that way round."""
+    """``M X`` for symmetric M, as quickly as BLAS can: most of its time it copies M.
+
+    Where it need not copy, parts of M are up to twice as fast as ``(X^T M)^T``; elsewhere that way
+    round is up to 1.7 times as fast as M X.
+    """
     if matrix.shape[0] < _TALL:
         return matrix @ frame
-    return (np.ascontiguousarray(frame.T) @ matrix).T
+    rows = _UNCOPIED // frame.size
+    if rows < _ROWS or not copies_nothing():
+        return (np.ascontiguousarray(frame.T) @ matrix).T
+    product, frame = np.empty(frame.shape), np.ascontiguousarray(frame)
+    for first in range(0, len(matrix), rows):
+        part = slice(first, first + rows)
+        np.matmul(matrix[part], frame, out=product[part])
+    return product
 
 
 def _thin_product(factor: Array, frame: Array) -> Array:
