@@ -261,7 +261,6 @@ def _side(side: Side, blocks: _Blocks) -> dict[str, Any]:
         for name in (
             "title",
             "kind",
-            "made",
             "help",
             "protection",
             "stamp",

@@ -40,9 +40,8 @@ class Side:
     #: title, colour: Its name, and its key in the palette.
     title: str
     colour: str
-    #: kind, made: What its message is and how large; how it is made, where that hides what it is.
+    #: What its message is and how large.
     kind: str
-    made: str
     #: What shows when the pointer rests on that.
     help: str
     #: As of the stage.

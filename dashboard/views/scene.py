@@ -257,7 +257,7 @@ def _duel(scene: Scene, settings: SceneSettings) -> Stage:
         _stage(scene, settings),
         sides=sides,
         owners=scene.answer.owners.astype(np.uint8),
-        alone=f"alone: {degrees(scene.answer.alone):.0f}°",
+        alone=f"alone: {degrees(scene.answer.alone):.0f}° off",
         tile=(scene.truth.shape[1] + 1, scene.truth.shape[2] + 1),
         invitation="" if right.since is not None else f"Look right: {does}",
     )
@@ -268,19 +268,20 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
     shape = " × ".join(map(str, scene.message_shape))
     method = METHODS[settings.method]
     plain = "covariance × basis" if method.algorithm.uploads.name == "PRODUCTS" else "plain matrix"
+    # Beside what the client would be off alone stands what it gets for sending, unless it is asked.
+    end = "" if "answer" in settings.hide else f" (end: {angle(scene.sines[-1])})"
     sent = {"": f"sends: {plain}", "mask": "sends: masked matrix"}.get(protection, f"({name})")
     return Side(
         title=method.title,
         colour=settings.method,
         kind=f"{method.title} {sent}, {shape}",
-        made="after a step of its own" if protection == "mask" else "",
         help=f"{method.stands_for}. {meaning}" if method.stands_for else meaning,
         protection=protection,
         message=frames(scene.message, len(scene.message[0])),
         components=frames(scene.answer.components, 2),
         places=to_uint8(scene.answer.places, -1.0, 1.0),
         off=[
-            f"{degrees(sine):.0f}° off" + " so far" * (k < scene.rounds)
+            f"{degrees(sine):.0f}° off{end}" if k < scene.rounds else f"{angle(sine)} off"
             for k, sine in enumerate(scene.sines)
         ],
         stamp=f"{scene.records} of {scene.records}",

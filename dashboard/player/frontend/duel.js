@@ -40,7 +40,7 @@ class DuelView {
       return { canvas, part, context: canvas.getContext("2d") };
     };
     const message = picture(side.message, `Its latest message by ${side.title}, column by column`);
-    const words = element("span", { title: side.help }, element("b", { text: side.kind }), element("span", { text: side.made }));
+    const words = element("span", { title: side.help }, element("b", { text: side.kind }));
     const sent = element("div", { class: "fp-sent", "data-protection": side.protection }, message.canvas, words);
     const components = picture(side.components, `The first directions learnt by ${side.title}, as pictures`);
     const map = element("canvas", { class: "fp-map", role: "img", "data-testid": `learnt-${at}`,

@@ -33,7 +33,7 @@ class SceneSettings(ConvergeSettings):
     starts: int = narrowed("starts", 1)
     client: int = narrowed("client", 3, high=39)
     method: str = choice("ssi", "Method", COMPARED)
-    versus: str = choice("faps", "Against", {ALONE: "Off", **COMPARED})
+    versus: str = choice("faps", "Compared with", {ALONE: "Off", **COMPARED})
     unmask: bool = narrowed("unmask", False, view=False)
     joined: int = narrowed("joined", 0, view=False)
     price: bool = switch(False, "Error at every ε")
