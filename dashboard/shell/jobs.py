@@ -56,6 +56,8 @@ LISTEN_SECONDS = 0.1
 MOST_OVERTAKEN = 3
 #: A page with a partial picture is not drawn anew before, and later where many jobs wait.
 PARTIAL_SECONDS = 1.0
+#: A result that grows is measured so often before the job gives up.
+TRIES = 100
 #: Where a session keeps what runs beside its page.
 _BESIDE = "_beside"
 
@@ -259,7 +261,7 @@ class Registry:
             result = work(job)
             if result is not None and result is not job.result:
                 job.result, job.look = result, ""
-            job.megabytes = len(pickle.dumps(job.result, protocol=5)) / 2**20
+            job.megabytes = _megabytes(job.result)
         except workers.Unlucky as refusal:
             job.refusal, job.unlucky = str(refusal), True
         except InvalidInput as refusal:
@@ -276,6 +278,18 @@ class Registry:
             job._seen.clear()
             ending = "refused" if job.refusal else "stopped" if job.stopped else "done"
             log.job(job.key, job.took, ending, job.megabytes)
+
+
+def _megabytes(result: Any) -> float:
+    """How much a result holds.
+
+    Visitors see it already, and what they have drawn of it is kept with it: it may grow while it is
+    written down, which is then begun anew.
+    """
+    for _ in range(TRIES):
+        with suppress(RuntimeError):
+            return len(pickle.dumps(result, protocol=5)) / 2**20
+    return len(pickle.dumps(result, protocol=5)) / 2**20
 
 
 @st.cache_resource(show_spinner=False)

@@ -234,6 +234,31 @@ def test_what_runs_beside_an_answer_ends_when_something_else_is_asked(monkeypatc
     assert not held.wanted()
 
 
+class Drawn:
+    """A result that somebody draws, and keeps a figure with, while its size is taken."""
+
+    def __init__(self, times: int) -> None:
+        self.figures, self.times = {"first": self, "second": 2}, times
+
+    def __reduce__(self):
+        self.times -= 1
+        if self.times >= 0:
+            self.figures[str(self.times)] = "drawn"
+        return str, ()
+
+
+def test_a_result_that_is_drawn_while_it_is_measured_is_no_failure() -> None:
+    registry = jobs.Registry()
+    for times in (0, 1, 3):
+        drawn = Drawn(times)
+        job = registry.submit(times, lambda job, drawn=drawn: drawn.figures, 10)
+        assert job.wait(10) and job.refusal is None and job.megabytes > 0
+        assert drawn.times <= 0
+    always = Drawn(10**6)
+    job = registry.submit("always", lambda job: always.figures, 10)
+    assert job.wait(10) and "The computation failed (RuntimeError" in job.refusal
+
+
 def test_refusals_and_failures_are_sentences() -> None:
     def refuse(job: jobs.Job) -> None:
         raise InvalidInput("There are 0 clients; give some.")
