@@ -257,7 +257,7 @@ def _duel(scene: Scene, settings: SceneSettings) -> Stage:
         _stage(scene, settings),
         sides=sides,
         owners=scene.answer.owners.astype(np.uint8),
-        alone=f"alone: {degrees(scene.answer.alone):.0f}° off",
+        alone=f"alone stays {degrees(scene.answer.alone):.0f}° off",
         tile=(scene.truth.shape[1] + 1, scene.truth.shape[2] + 1),
         invitation="" if right.since is not None else f"Look right: {does}",
     )
@@ -269,7 +269,7 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
     method = METHODS[settings.method]
     plain = "covariance × basis" if method.algorithm.uploads.name == "PRODUCTS" else "plain matrix"
     # Beside what the client would be off alone stands what it gets for sending, unless it is asked.
-    end = "" if "answer" in settings.hide else f" (end: {angle(scene.sines[-1])})"
+    end = "" if "answer" in settings.hide else f" → {angle(scene.sines[-1])}"
     sent = {"": f"sends: {plain}", "mask": "sends: masked matrix"}.get(protection, f"({name})")
     return Side(
         title=method.title,
@@ -281,7 +281,7 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
         components=frames(scene.answer.components, 2),
         places=to_uint8(scene.answer.places, -1.0, 1.0),
         off=[
-            f"{degrees(sine):.0f}° off{end}" if k < scene.rounds else f"{angle(sine)} off"
+            f"{degrees(sine):.0f}°{end} off" if k < scene.rounds else f"{angle(sine)} off"
             for k, sine in enumerate(scene.sines)
         ],
         stamp=f"{scene.records} of {scene.records}",

@@ -78,14 +78,14 @@ def test_the_duel_opens_slowly_and_stops_when_the_server_has_every_record(open_p
         expect(words).to_contain_text(f"{method} sends: {sent}")
         assert METHODS[method.lower()].stands_for in words.get_attribute("title")
     # Whose the dots are, and what is solid and what is dotted behind the dials.
-    expect(page.locator(".fp-whose")).to_have_text(["Client 3 (alone: 74° off)others"])
+    expect(page.locator(".fp-whose")).to_have_text(["Client 3 alone stays 74° offothers"])
     expect(page.locator(".fp-learnt-0")).to_contain_text("Learnt: joint PCA")
     # Clients and methods are told apart by shapes, whatever colours a reader sees.
     shape = "(all) => all.map((one) => one.getAttribute('d'))"
     assert len(set(page.locator(".fp-client small path").evaluate_all(shape))) == 8
     assert len(set(page.locator(".fp-run-side [data-marker]").evaluate_all(shape))) == 2
     # Where it rests is not where it ends: what joining gives stands beside what a client has alone.
-    expect(page.locator(".fp-off-by")).to_have_text(["71° off (end: 0.4°)", "83° off (end: 4.4°)"])
+    expect(page.locator(".fp-off-by")).to_have_text(["71° → 0.4° off", "83° → 4.4° off"])
     rests = page.locator(".fp-rests")
     expect(rests).to_have_text("Press play.")
     expect(rests).to_be_visible()
