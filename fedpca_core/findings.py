@@ -11,6 +11,7 @@ messages. Five statuses are all there are; each may be given on one kind of basi
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -81,7 +82,8 @@ class Figure:
         ends = (self.low, self.high)
         spread = None not in ends and _short(self.low) != _short(self.high)
         span = f" ({_short(self.low)}–{_short(self.high)})" if spread else ""
-        return f"{self.unit} {shown}{span}" if self.of is None else f"{shown} {self.unit}{span}"
+        unit = re.sub(r"^(\w+)s\b", r"\1", self.unit) if self.of == 1 else self.unit
+        return f"{unit} {shown}{span}" if self.of is None else f"{shown} {unit}{span}"
 
 
 def _short(number: float | None) -> str:

@@ -27,7 +27,7 @@ from fedpca_core.questions.attack.records.at_risk import (
 )
 from fedpca_core.questions.attack.records.study import ClientRecords, RecordsTaken, stand_in
 from fedpca_core.questions.attack.replay import ReplayAttack
-from fedpca_core.settings import short
+from fedpca_core.settings import plural, short
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import About, Parts, words
 from fedpca_core.study.pca_settings import FINER, AttackSettings
@@ -84,7 +84,8 @@ def _stood_in(chosen: AttackSettings) -> None:
             f"Shown on digits: {chosen.clients} clients, {short(chosen.records_per_client)} each",
             width="content",
             help="A synthetic spectrum has no records on a grid, so this is the same server on "
-            f"digits, with {chosen.components} components and everything else as set on this page.",
+            f"digits, with {plural(chosen.components, 'component')} and everything else as set on "
+            "this page.",
         )
         door(chosen, "The whole page on digits")
 

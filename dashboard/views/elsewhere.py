@@ -10,6 +10,7 @@ from fedpca_core.questions.anomaly import figures as anomaly
 from fedpca_core.questions.attack.figures import records
 from fedpca_core.questions.attack.sent_models import SentModel, SentModels, borrowed
 from fedpca_core.questions.personalise import figures as personalise
+from fedpca_core.settings import plural
 from fedpca_core.study.parts import Caption, Part, Parts, words
 from fedpca_core.study.pca_settings import AttackSettings
 
@@ -24,7 +25,7 @@ READ: Mapping[str, tuple[Callable[[Any], list[Part]], Callable[[Any, Any], Parts
 
 def _clients(small: Any) -> Caption:
     name = small.parameters()["problem"].text(small.problem)
-    return Caption(f"FedPG with {small.clients} clients on {name}.")
+    return Caption(f"FedPG with {plural(small.clients, 'client')} on {name}.")
 
 
 def show(controls: Controls[AttackSettings], data: object = None) -> dict[Any, Any]:

@@ -34,7 +34,7 @@ from fedpca_core.questions.home.scene import LivePicture, Scene, bearable
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.story import CHAPTERS, FAIR, NEVER
 from fedpca_core.questions.home.words import angle, degrees, things, who
-from fedpca_core.settings import short
+from fedpca_core.settings import plural, short
 from fedpca_core.study.pca_settings import IMAGES
 from fedpca_core.study.pictures import frames, mosaic, sheet
 from fedpca_core.study.said import caption
@@ -115,8 +115,8 @@ def opening(
     if offer is not None and degrees(offer.sine) <= FAIR:
         more = bearable(settings)
         cost += (
-            f" With {offer.records:,} {objects} a client, {more.components} directions and "
-            f"ε = {short(more.epsilon)}: {angle(offer.sine)}."
+            f" With {offer.records:,} {objects} a client, {plural(more.components, 'direction')} "
+            f"and ε = {short(more.epsilon)}: {angle(offer.sine)}."
         )
         button.button("Show that", key="offer", on_click=_take, args=(controls, more))
     words.markdown(cost)
@@ -341,7 +341,7 @@ def known(scene: Scene, settings: SceneSettings, k: int) -> str:
     if matrix.status is Status.OPEN:
         held = f"has the whole matrix of {whose}{released}"
     elif matrix.status is Status.PARTLY and matrix.figure is not None:
-        held = f"has {matrix.figure.value:.0f} directions of {whose}{released}"
+        held = f"has {plural(round(matrix.figure.value), 'direction')} of {whose}{released}"
     else:
         return f"reads no direction of {whose} in its masked messages; {_untried(records)}"
     return f"{held}; records: {in_short(records)}"
@@ -374,7 +374,7 @@ def _stage(scene: Scene, settings: SceneSettings, whole: Scene | None = None) ->
         present=scene.present,
         attacked=settings.client,
         message=f"messages of {size:.3g} kB →",
-        answer=f"← answer: {settings.components} directions" if answers else "",
+        answer=f"← answer: {plural(settings.components, 'direction')}" if answers else "",
         server=[_server(scene, settings, k) for k in range(scene.rounds + 1)],
         summed=settings.secure_aggregation,
         protection=protection,
@@ -424,7 +424,8 @@ def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
     if matrix.status is Status.PROVED_CLOSED:
         return f"nothing of {name} has been sent{sent}"
     if matrix.figure is not None:
-        return f"has {matrix.figure.value:.0f} directions of {_whose(scene, settings)}{sent}"
+        held = plural(round(matrix.figure.value), "direction")
+        return f"has {held} of {_whose(scene, settings)}{sent}"
     return f"masked; {_untried(records)}{sent}"
 
 

@@ -10,6 +10,7 @@ from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.membership import permitted_ranking
 from fedpca_core.findings import Target
 from fedpca_core.protocol.algorithm import Uploads
+from fedpca_core.settings import plural
 
 #: A target of which no attack gets more often the right one of two is called closed.
 CLOSED_RANKING = 0.6
@@ -41,8 +42,8 @@ def _opened(d: Deployment, client: int) -> list[Counted]:
         whole = "the client sends its whole matrix"
     elif d.uploads is Uploads.PRODUCTS and d.algorithm.steps(1) == 1 and d.components >= rank:
         whole = (
-            f"its first message answers {d.components} random columns, and its matrix has at most "
-            f"{rank} directions"
+            f"its first message answers {plural(d.components, 'random column')}, and its matrix "
+            f"has at most {plural(rank, 'direction')}"
         )
     if whole:
         if d.participation < 1:

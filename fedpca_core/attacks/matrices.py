@@ -27,6 +27,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Target
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.protocol.transcript import Exchange, Transcript
+from fedpca_core.settings import plural
 from fedpca_core.steps import Part, Step
 
 #: Seconds that a floating-point operation takes in small products.
@@ -335,7 +336,8 @@ def _spanned(deployment: Deployment, client: int) -> str:
     if d.centring not in ("none", "announced"):
         return "the mean that was subtracted is not told, and the records lie beside the span"
     if not d.held(client) <= min(d.components, d.features - 1):
-        return f"{d.components} eigenvectors are not the span of {d.held(client)} records"
+        sent, held = plural(d.components, "eigenvector"), plural(d.held(client), "record")
+        return f"{sent} cannot be the span of {held}"
     return ""
 
 

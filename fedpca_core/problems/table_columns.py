@@ -12,6 +12,7 @@ import pandas as pd
 from pandas.api import types
 
 from fedpca_core.errors import require, require_choice
+from fedpca_core.settings import plural
 
 #: A column of more distinct texts than this makes no features.
 MOST_CATEGORIES = 20
@@ -162,7 +163,7 @@ def handled(numbers: pd.DataFrame, missing: str) -> tuple[pd.DataFrame, str]:
         return numbers, ""
     names = [str(name) for name in numbers.columns[partly]]
     if missing == "columns":
-        said = f"{len(names)} columns with missing values were left out: {listed(names)}."
+        said = f"{plural(len(names), 'column')} with missing values left out: {listed(names)}."
         return numbers.loc[:, ~partly], said
     known = numbers.where(finite)
     count = int(gaps[partly].sum())

@@ -6,6 +6,7 @@ import pandas as pd
 
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.findings import TARGETS, Finding, Status, in_short
+from fedpca_core.settings import plural
 from fedpca_core.study.parts import Table
 
 #: How the sentence begins that names targets of a status, the worst first.
@@ -54,6 +55,6 @@ def caption(matrix: Finding, records: Finding) -> str:
     if matrix.status is Status.PROVED_CLOSED:
         return "nothing has been sent"
     if matrix.figure is not None:
-        directions = f"{matrix.figure.value:.0f} directions, drawn as pictures"
+        directions = f"{plural(round(matrix.figure.value), 'direction')}, drawn as pictures"
         return f"{directions}; records: {in_short(records)}"
     return f"read as products: a mask; records: {in_short(records)}"

@@ -15,7 +15,9 @@ from dashboard.shell import handout
 from dashboard.shell.bundle import caption
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.catalogue import studies_of
+from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.converge.study import Convergence
+from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.theory.settings import TheorySettings
@@ -167,3 +169,34 @@ def test_every_page_with_data_says_how_much_was_read(settings):
     study = studies_of(settings)[0]
     said = caption(settings, [outcome(study.run(settings))])
     assert re.search(r"Data: .*\d+ features, \d+ clients", said), said
+
+
+#: A number by itself that is one, and a noun for several.
+MANY_OF_ONE = re.compile(
+    r"(?<![\w.,/ⁿ×-])(?<!\d )1 (?:masked )?(?:client|round|record|seed|feature|component|direction|"
+    r"column|row|product|draw|repetition|start|message|attack|model|client|upload|release|cell)s\b"
+)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        replace(ASKED, components=1, budget_rounds=1.0, samples=20),
+        ConvergeSettings(features=6, clients=2, samples=5, components=1, rounds=10, starts=1),
+        AttackSettings(features=5, clients=2, samples=20, components=1, rounds=10),
+        AttackSettings(clients=4, components=1, records_per_client=8.0, rounds=10, resolution=4,
+                       problem="digits"),
+        *(PrivacySettings(view=view, products=1, repetitions=1, local_steps=1, components=1)
+          for view in ("run", "utility", "accountants")),
+        PersonaliseSettings(clients=2, features=4, components=1, samples=2, rounds=50),
+        AnomalySettings(problem="synthetic", clients=2, components=1, rounds=20),
+        CheckSettings(clients=2, components=1, samples=1, features=5, rounds=1),
+        SceneSettings(clients=2, components=1, records_per_client=8.0, rounds=10, resolution=4),
+        SceneSettings(clients=2, components=1, rounds=10, secure_aggregation=True, resolution=4),
+    ],
+    ids=lambda settings: settings.kind,
+)  # fmt: skip
+def test_one_of_a_thing_is_no_several(settings):
+    results = {study: outcome(study.run(settings)) for study in studies_of(settings)}
+    page = re.sub(r"<[^>]*>", " ", handout.page(handout.sheet(settings, results, {})))
+    assert [page[one.start() - 60 : one.end()] for one in MANY_OF_ONE.finditer(page)] == []

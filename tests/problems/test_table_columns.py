@@ -124,7 +124,7 @@ def test_missing_cells_cost_what_is_said():
     assert [one.records.shape for one in sizes.values()] == [(100, 6), (200, 4), (200, 6)]
     told = [one.report.sentences() for one in sizes.values()]
     assert "100 of 200 rows were dropped" in told[0]
-    assert "2 columns with missing values were left out: a, b." in told[1]
+    assert "2 columns with missing values left out: a, b." in told[1]
     assert "100 missing values (8.3% of all) were filled" in told[2]
     assert facts.best_for_gaps() == "fill"
     assert TableFacts.of(table.assign(**{"a": 1.0 * table.index})).best_for_gaps() == "fill"

@@ -17,6 +17,7 @@ from fedpca_core.attacks.lattice.generators import Lattice
 from fedpca_core.attacks.lattice.known_error import apart_by, farthest, is_exact, nothing_else_fits
 from fedpca_core.attacks.lattice.polish import TOLERANCE, Settled, chance, settle
 from fedpca_core.attacks.lattice.sieve import Sieved
+from fedpca_core.settings import plural
 
 #: A wrong rotation must pass with a chance below this (decimal logarithm).
 _CHANCE = -12.0
@@ -167,7 +168,7 @@ def _kept(
 ) -> str:
     """Why a valid result holds."""
     samples = question.samples
-    many = f"{samples} record{'s' if samples > 1 else ''}"
+    many = plural(samples, "record")
     alone = (
         "no other whole records do, as was checked in whole numbers"
         if proved

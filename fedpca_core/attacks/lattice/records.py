@@ -22,6 +22,7 @@ from fedpca_core.attacks.lattice.known_error import SUBTRACTED
 from fedpca_core.attacks.lattice.sieve import sieve
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.errors import InvalidInput, require
+from fedpca_core.settings import plural
 
 P = ParamSpec("P")
 
@@ -164,7 +165,7 @@ def _after(state: Records, attempt: Attempt, question: LatticeQuestion, steps: A
     if attempt.directions is None:
         note = (
             f"Not certified: of {question.rows.shape[1]} directions {attempt.short} have the right "
-            f"length after {len(tried)} reduction{'s' if len(tried) > 1 else ''}; {attempt.note}."
+            f"length after {plural(len(tried), 'reduction')}; {attempt.note}."
         )
         return Records(False, None, None, state.certificate, tried, note)
     certificate, whole = certify(question, attempt)

@@ -19,7 +19,7 @@ from fedpca_core.questions.anomaly.poisoned import FIRST, LAST, ROUNDS, RULES, C
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import present
 from fedpca_core.questions.anomaly.trained import SHARES, level
-from fedpca_core.settings import short
+from fedpca_core.settings import plural, short
 from fedpca_core.study.facts import data_note
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Heat, Panel, plot
 from fedpca_core.study.parts import (
@@ -104,7 +104,7 @@ def _rates(found: Findings, settings: AnomalySettings) -> Parts:
         [at.false_positive_rate, 1 - at.false_positive_rate],
     ]
     title = f"{found.title}: every attack and every normal flow, in %"
-    rows = [f"{attacks:,} attacks", f"{normal:,} normal"]
+    rows = [plural(attacks, "attack"), f"{normal:,} normal"]
     values = 100 * np.array(shares)
     yield Chart("counts", [Heat.of("confusion", values, rows, ["alarm", "no alarm"], title=title)])
 

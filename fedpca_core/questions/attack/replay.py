@@ -13,6 +13,7 @@ from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions import costs
 from fedpca_core.questions.attack.client_trial import RUN
+from fedpca_core.settings import plural
 from fedpca_core.steps import Run, Step, part
 from fedpca_core.study import pictures
 from fedpca_core.study.build import attacked_run, build_algorithm, build_problem
@@ -147,7 +148,8 @@ def replayed(
         late = time.monotonic() - shown > PARTIAL_SECONDS
         yield Step(
             0.05 + 0.95 * count / settings.budget,
-            f"start {stage.start + 1}, {stage.rounds} rounds: residual {stage.residual:.1e}",
+            f"start {stage.start + 1}, {plural(stage.rounds, 'round')}: residual "
+            f"{stage.residual:.1e}",
             result() if late else None,
         )
         shown = time.monotonic() if late else shown

@@ -157,9 +157,9 @@ def _summed(tables: Tables, settings: SceneSettings, facts: Facts | None = None)
     # Sums over changing clients are told apart, as far as that goes.
     whose = f"all {settings.clients} clients together" if settings.participation == 1 else "them"
     return (
-        f"{len(rounds) - 1} sums leave the server with {int(rounds['directions_held'].iloc[-1])} "
-        f"directions of {whose}; none of our attacks has made a record of "
-        f"{who(settings, facts)} of them, which proves nothing."
+        f"{len(rounds) - 1} sums leave the server with "
+        f"{plural(int(rounds['directions_held'].iloc[-1]), 'direction')} of {whose}; none of our "
+        f"attacks has made a record of {who(settings, facts)} of them, which proves nothing."
     )
 
 

@@ -80,7 +80,8 @@ def verdict(outcome: Collaboration) -> str:
         )
     )
     little = "a little " * (abs(gain) <= TIE)
-    clients = f"{outcome.better} of {outcome.clients} clients do {little}better than alone."
+    do = "does" if outcome.better == 1 else "do"
+    clients = f"{outcome.better} of {outcome.clients} clients {do} {little}better than alone."
     if outcome.facts.guarantee is not None:
         clients += f" {UNCHANGED}"
     if gain > TIE:

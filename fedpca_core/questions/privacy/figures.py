@@ -41,7 +41,7 @@ from fedpca_core.questions.privacy.study import (
     best_length,
     last_value,
 )
-from fedpca_core.settings import short
+from fedpca_core.settings import plural, short
 from fedpca_core.study.facts import EPSILON, NOTICED, meant
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
 from fedpca_core.study.parts import (
@@ -315,7 +315,7 @@ def price_of_budget(result: Swept, settings: PrivacySettings) -> Parts:
         else (Baseline(f"without noise {short(quiet, 2)}", quiet, simulation_only=True),),
     )
     yield Chart("privacy_price", [panel])
-    unit, repetitions = build.unit(settings), settings.repetitions
+    unit, repetitions = build.unit(settings), plural(settings.repetitions, "repetition")
     yield Caption(words("privacy-price", unit=unit, repetitions=repetitions))
 
 
@@ -386,7 +386,8 @@ def ways(result: Ways, settings: PrivacySettings) -> Parts:
         yield Note("\n\n".join(named_once(result.refusals)))
     yield grounds(result)
     terms = next(iter(result.spent.values())).guarantee.terms()
-    yield Caption(words("privacy-ways", terms=terms, repetitions=settings.repetitions))
+    starts = plural(settings.repetitions, "start")
+    yield Caption(words("privacy-ways", terms=terms, starts=starts))
 
 
 def ways_over_budget(result: Swept, settings: PrivacySettings) -> Parts:
@@ -683,7 +684,7 @@ def accountants(result: Accounts, settings: PrivacySettings) -> Parts:
     }
     budget = {"epsilon": short(settings.epsilon), "delta": short(settings.delta)}
     yield (
-        words("privacy-accountants", products=settings.products, **budget)
+        words("privacy-accountants", products=plural(settings.products, "product"), **budget)
         + (" " + words("privacy-together")) * together
     )
     yield Table(pd.DataFrame(columns), "Noise by accountant")
@@ -734,7 +735,7 @@ def paper_figure(result: Curves, settings: PrivacySettings) -> Parts:
             title=MODELS[entry.model].title,
             size=size,
             calibration=entry.calibration,
-            repetitions=settings.repetitions,
+            starts=plural(settings.repetitions, "start"),
         )
     )
 

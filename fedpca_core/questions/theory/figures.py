@@ -12,7 +12,7 @@ from fedpca_core.questions.theory.study import (
     Factors,
     Measured,
 )
-from fedpca_core.settings import short
+from fedpca_core.settings import plural, short
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
 from fedpca_core.study.parts import (
     About,
@@ -73,7 +73,7 @@ def summary(found: Measured) -> str:
         return words("theory-diverged")
     largest = f"{course.largest:.3f}" if np.isfinite(course.largest) else "–"
     arrival = (
-        f"the average is within 1e-8 of the minimiser after **{course.arrived} rounds**"
+        f"the average is within 1e-8 of the minimiser after **{plural(course.arrived, 'round')}**"
         if course.arrived is not None
         else f"the average ends {short(float(course.distances[-1]), 2)} away from the minimiser, "
         "relative to its size"

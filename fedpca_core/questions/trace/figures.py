@@ -6,7 +6,7 @@ import pandas as pd
 from fedpca_core.findings import TARGETS, Status, Target
 from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.questions.trace.settings import OpenedSettings
-from fedpca_core.settings import short
+from fedpca_core.settings import plural, short
 from fedpca_core.study.panels import ROUNDING, Curve, Images, Panel, to_uint8
 from fedpca_core.study.parts import Chart, GuaranteeOf, Note, Parts, Rows, Section, Table, words
 
@@ -59,7 +59,7 @@ def _matrix(found: Opened, settings: OpenedSettings) -> Images:
         low=-top,
         high=top,
         palette="diverging",
-        captions=[f"{held} directions" for held in found.rounds["directions_held"]],
+        captions=[plural(held, "direction") for held in found.rounds["directions_held"]],
         description=f"Heat map of what the messages of {whose} give, round by round.",
     )
 

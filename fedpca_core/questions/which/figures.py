@@ -142,7 +142,9 @@ def protection(row: pd.Series) -> str:
     if row["protection"] == "formal":
         return f"ε = {short(round(row['epsilon'], 3))} for one record"
     read = f"the server {row['finding']}"
-    return read + (f"; {row['records']:.0f} records to the last digit" * bool(row["records"] > 0))
+    return read + (
+        f"; {plural(round(row['records']), 'record')} to the last digit" * bool(row["records"] > 0)
+    )
 
 
 # ---------------------------------------------------------------------- more of the picture

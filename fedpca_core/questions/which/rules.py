@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from fedpca_core.arrays import Array
 from fedpca_core.questions.which.settings import FrontierSettings
-from fedpca_core.settings import short
+from fedpca_core.settings import plural, short
 
 #: A run, or a configuration: its numbers by name.
 Row = Mapping[str, Any]
@@ -63,7 +63,7 @@ def size(count: float) -> str:
 
 def rounds(count: float) -> str:
     """Rounds in words."""
-    return f"{count:.0f} round{'s' * (count != 1)}"
+    return plural(np.round(count), "round")
 
 
 def share(part: float) -> str:

@@ -25,6 +25,7 @@ from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.questions.which.sizes import drawn, sized
 from fedpca_core.remembered import Remembered
+from fedpca_core.settings import plural
 from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
 from fedpca_core.study.build import before_noise, build_algorithm, build_channel, build_problem
@@ -154,7 +155,7 @@ def _planned(method: str, settings: FrontierSettings, problem: Problem, length: 
     noisy = within(plain, public, settings.epsilon, settings.delta, clip_norm=bound)
     said = account(noisy, public, delta=settings.delta, clip_norm=bound).stated()
     run = _run(noisy, settings, clipped, noisy.rounds)
-    note = f"{noisy.products} products, a number fixed before the run"
+    note = f"{plural(noisy.products, 'product')}, a number fixed before the run"
     return replace(run, guarantee=said, note=note)
 
 

@@ -9,7 +9,7 @@ from fedpca_core.questions.attack.records.from_models import FromModels
 from fedpca_core.questions.attack.records.pictures import SHOWN
 from fedpca_core.questions.attack.records.study import MethodRecords, RecordsTaken, stand_in
 from fedpca_core.questions.home.words import things
-from fedpca_core.settings import short
+from fedpca_core.settings import plural, short
 from fedpca_core.study.panels import Baseline, Curve, Images, Panel
 from fedpca_core.study.parts import Chart, Fold, Note, Parts, Rows, refusals, words
 from fedpca_core.study.pca_settings import AttackSettings
@@ -155,10 +155,10 @@ def of_models(found: FromModels) -> Parts:
     uploads = "one upload" if size.rounds == 1 else f"{size.rounds} uploads"
     dense = size.rounds > 1
     yield (
-        f"From {uploads} of {size.components} components the server gets the client's matrix, to "
-        f"{short(found.error, 1)} (simulation only), and takes it apart into **all {size.records} "
-        f"pictures of the client**. {found.note} In truth {found.exact} of {size.records} are "
-        "exact, to the last grey level (simulation only)."
+        f"From {uploads} of {plural(size.components, 'component')} the server gets the client's "
+        f"matrix, to {short(found.error, 1)} (simulation only), and takes it apart into **all "
+        f"{size.records} pictures of the client**. {found.note} In truth {found.exact} of "
+        f"{size.records} are exact, to the last grey level (simulation only)."
         + " The pictures are small because every entry is an unknown of one dense solve."
         * dense
     )
