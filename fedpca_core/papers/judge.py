@@ -161,8 +161,10 @@ def _open(
     reasons = [entry.open] if entry.open else []
     if not counted:
         reasons.append("Ours is at a smaller size than the paper's.")
-    if any(one.wide for one in counted):
-        reasons.append("In one reading ours agrees, of too few starts or of widely spread ones.")
+    wide = sum(one.wide for one in counted)
+    if wide:
+        ours = "Ours" if len(counted) == 1 else f"In {wide} of {len(counted)} readings ours"
+        reasons.append(f"{ours} agrees, but is of too few starts or of widely spread ones.")
     if any(one.seeds < SEEDS and not one.exact for one in counted):
         reasons.append(f"Ours is from fewer than {SEEDS} seeds.")
     if untried:
@@ -219,7 +221,7 @@ def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[st
     if len(once) < 2 or not any(given.values()):
         return dict(row)
     best = max(given, key=lambda name: (given[name], name == STATED))
-    says = f"“{best}” gives {given[best]} of the {len(once)} numbers of this row"
+    says = f"“{best}” gives {given[best]} of the {len(once)} numbers of the same runs"
     decided = {}
     for name, found in row.items():
         tried = tuple(sorted(found.tried, key=lambda one: one.reading != best))

@@ -67,6 +67,22 @@ def test_an_interval_too_wide_reproduces_nothing():
     assert few.word == "undetermined" and few.tried[0].wide
 
 
+def test_how_many_readings_agree_too_widely_is_counted():
+    one = cells(2.0, 10.0, 40.0)
+    assert judge(NUMBER, results(one)).why.startswith("Ours agrees, but is of too few starts")
+    several = replace(NUMBER, readings=(LATER, UNTRIED))
+    both = judge(several, results(one, cells(2.0, 10.0, 41.0, measure="m, later")))
+    assert both.why.startswith("In 2 of 2 readings ours agrees")
+
+
+def test_what_a_run_has_chosen_is_a_reading():
+    """Of Figure 1 the text names neither data nor clients, and its errors are not scaled."""
+    for name in ("very-few", "figure-1a"):
+        found = verdicts()[f"faps/leak/{name}"]
+        assert found.word == "reproduced under a reading"
+        assert STATED not in [one.reading for one in found.tried]
+
+
 def test_a_claim_holds_for_every_seed_unless_it_says_usually():
     assert word(CLAIM, cells(9.6, 10.0, 12.0)) == "reproduced"
     assert word(CLAIM, cells(9.4, 10.0, 12.0)) == "differs"
