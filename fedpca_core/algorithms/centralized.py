@@ -29,10 +29,7 @@ class Centralized(Algorithm):
     again; the run stops when all have been heard, and until then the estimate is that of the
     clients heard so far. "present": the clients of the first round are taken for all.
 
-    Parameters
-    ----------
-    components : int
-        Number p of leading eigenvectors.
+    ``components``: Number p of leading eigenvectors.
     """
 
     title: ClassVar[str] = "Centralised"

@@ -25,11 +25,9 @@ def checked_probe(frames: Array, answered: Array | None = None) -> Array:
     Mending makes the probe orthonormal, and orthogonal to the answered ones, to float64 precision,
     so that no tolerance enters the sensitivity: messages in float32 cost nothing.
 
-    Parameters
-    ----------
-    frames : (features, columns) or (present, features, columns) float64
-    answered : (present, features, width) float64, optional
-        What each client has answered before, orthonormal or zero columns.
+    ``frames``, (features, columns) or (present, features, columns) float64.
+    ``answered``, (present, features, width) float64: What each client has answered before,
+        orthonormal or zero columns.
 
     Raises InvalidInput: columns that are not orthonormal, or not orthogonal to earlier probes.
     """
@@ -65,12 +63,9 @@ def new_part(frames: Array, answered: Array) -> tuple[Array, Array, Array]:
     ``Q = P C + U D`` with P the answered directions and U orthonormal and orthogonal to them; new
     directions too short to be told from rounding are left out, as columns of zeros.
 
-    Parameters
-    ----------
-    frames : (features, columns) or (present, features, columns) float64
-        Orthonormal columns (`checked_probe`).
-    answered : (present, features, width) float64
-        Orthonormal or zero columns.
+    ``frames``, (features, columns) or (present, features, columns) float64: Orthonormal columns
+        (`checked_probe`).
+    ``answered``, (present, features, width) float64: Orthonormal or zero columns.
 
     Returns
     -------

@@ -20,12 +20,8 @@ REFUSAL = (
 def smooth_gradient(products: Array, frames: Array) -> Array:
     """Gradient of f_i at any U: ``-4 SU + 2 SU (U^T U) + 2 U (U^T S U)``.
 
-    Parameters
-    ----------
-    products : (..., features, components) float64
-        ``S_i U``.
-    frames : (..., features, components) float64
-        U, orthonormal or not.
+    ``products``, (..., features, components) float64: ``S_i U``.
+    ``frames``, (..., features, components) float64: U, orthonormal or not.
     """
     gram = transpose(frames) @ frames
     return -4.0 * products + 2.0 * products @ gram + 2.0 * frames @ (transpose(frames) @ products)

@@ -30,14 +30,9 @@ class DecoupledPCA(Algorithm):
     Wire, each client and round: ``frame`` (U) down, and up the client's moved copy of it, features
     x shared components each; the server needs only their mean.
 
-    Parameters
-    ----------
-    components : int
-        Columns of [U, V_i] together.
-    shared : int or None
-        Columns of U; None: half of them, rounded up.
-    step : float
-        In units of 1/lambda_1(S_i), which each client computes from its own data.
+    ``components``: Columns of [U, V_i] together.
+    ``shared``: Columns of U; None: half of them, rounded up.
+    ``step``: In units of 1/lambda_1(S_i), which each client computes from its own data.
     """
 
     title: ClassVar[str] = "DecoupledPCA"

@@ -19,12 +19,8 @@ from fedpca_core.streams import Streams
 class DistributedPower(SSI):
     """Distributed power method; the wire is that of SSI.
 
-    Parameters
-    ----------
-    components : int
-        Columns k of the frame.
-    products : int
-        T, products (and rounds) after which the run stops. The error shrinks by
+    ``components``: Columns k of the frame.
+    ``products``: T, products (and rounds) after which the run stops. The error shrinks by
         sigma_{k+1}/sigma_k a product, so about sigma_k/(sigma_k - sigma_{k+1}) log(d/error) are
         needed (corrected here: the source prints the ratio sigma_k/sigma_{k+1}).
     """

@@ -26,12 +26,8 @@ class GlobalAveraging(Algorithm):
     Wire, each client and round: ``frame`` down and ``gradient`` up, features x components each.
     Before the first round a Lanczos iteration, one column down and its product up at a time.
 
-    Parameters
-    ----------
-    noise_variance : float
-        Variance of the measurement noise; data variance is 1.
-    step : float
-        In units of 1/(c lambda_1(S)), c the data weight and S the pooled covariance; that
+    ``noise_variance``: Variance of the measurement noise; data variance is 1.
+    ``step``: In units of 1/(c lambda_1(S)), c the data weight and S the pooled covariance; that
         eigenvalue is found before the first round.
     """
 

@@ -22,10 +22,7 @@ class LocalTraining(Algorithm):
 
     Wire: nothing, 0 bytes in both directions.
 
-    Parameters
-    ----------
-    step : float
-        In units of 1/lambda_1(S_i), which each client computes from its own data.
+    ``step``: In units of 1/lambda_1(S_i), which each client computes from its own data.
     """
 
     title: ClassVar[str] = "LocalTraining"

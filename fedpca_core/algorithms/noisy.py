@@ -28,29 +28,21 @@ class Noisy(Wrapper):
 
     Wire: that of the method; its products carry noise.
 
-    Parameters
-    ----------
-    method : Algorithm
-        Makes one product a round with the data and uses nothing else of them (SSI,
+    ``method``: Makes one product a round with the data and uses nothing else of them (SSI,
         DistributedPower, block Krylov).
-    noise : float
-        nu, standard deviation per entry for a client with the mean number of samples; client i
-        adds nu (mean m)/m_i, in proportion to its sensitivity.
-    products : int
-        T, products the noise was calibrated to; the run stops there, and a client that is asked
-        for more refuses.
-    orthogonal : bool
-        The noise is calibrated to mutually orthogonal probes, which cost together what one costs:
-        each client keeps the probes it has answered and refuses one that overlaps them, whatever
-        the method and whoever the server.
-    summed : bool
-        Clients share the noise, which protects sums only: they answer one question for all and
-        upload the answers as they are, and the run needs secure aggregation.
-    remembers : bool
-        Each client keeps what it was asked and what it answered. What a probe shares with earlier
-        ones is answered from memory, and noise is spent on its new part only: all answers together
-        are products with one S_i + G_i, G_i of independent entries, so the whole run costs what one
-        release costs, whatever the method asks again.
+    ``noise``: nu, standard deviation per entry for a client with the mean number of samples; client
+        i adds nu (mean m)/m_i, in proportion to its sensitivity.
+    ``products``: T, products the noise was calibrated to; the run stops there, and a client that is
+        asked for more refuses.
+    ``orthogonal``: The noise is calibrated to mutually orthogonal probes, which cost together what
+        one costs: each client keeps the probes it has answered and refuses one that overlaps them,
+        whatever the method and whoever the server.
+    ``summed``: Clients share the noise, which protects sums only: they answer one question for all
+        and upload the answers as they are, and the run needs secure aggregation.
+    ``remembers``: Each client keeps what it was asked and what it answered. What a probe shares
+        with earlier ones is answered from memory, and noise is spent on its new part only: all
+        answers together are products with one S_i + G_i, G_i of independent entries, so the whole
+        run costs what one release costs, whatever the method asks again.
     """
 
     spent: ClassVar[tuple[str, ...]] = _OWN

@@ -13,21 +13,15 @@ from fedpca_core.problems.client_data import ClientData
 class NoisyAnswers:
     """Public sizes and one noisy product a round; everything else is refused.
 
-    Parameters
-    ----------
-    data : ClientData
-        The participants.
-    noise : (present,) float64
-        nu_i.
-    generator : Generator or None
-        Draws the noise of this round; None before the first one.
-    columns : int
-        Most columns of a probe; the sensitivity of one column is smaller than that of several.
-    answered : (present, features, columns) float64 or None
-        Probes that each client has answered before, zero columns for those to come; None where
-        probes may overlap.
-    said : (present, features, columns) float64 or None
-        What was answered to them, where a client answers from memory what it was asked before.
+    ``data``: The participants.
+    ``noise``, (present,) float64: nu_i.
+    ``generator``: Draws the noise of this round; None before the first one.
+    ``columns``: Most columns of a probe; the sensitivity of one column is smaller than that of
+        several.
+    ``answered``, (present, features, columns) float64 or None: Probes that each client has answered
+        before, zero columns for those to come; None where probes may overlap.
+    ``said``, (present, features, columns) float64 or None: What was answered to them, where a
+        client answers from memory what it was asked before.
     """
 
     def __init__(

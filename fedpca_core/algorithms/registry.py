@@ -66,14 +66,9 @@ def without_effect(
 ) -> tuple[str, ...]:
     """The parameters whose values none of these methods can tell apart, as the others are set.
 
-    Parameters
-    ----------
-    settings : object
-        Has the shared parameters as attributes, see `Method.make`.
-    methods : iterable of str
-        Keys.
-    values : mapping of str to sequence
-        The parameters in question, each with some values it may take.
+    ``settings``: Has the shared parameters as attributes, see `Method.make`.
+    ``methods``: Keys.
+    ``values``: The parameters in question, each with some values it may take.
     """
     made = {key: METHODS[key].make(settings).effective() for key in methods}
 

@@ -41,15 +41,10 @@ class VariableSplitting(Algorithm):
     uses the Z it then receives. A client that joins late starts from the Z of that round with
     Lambda_i = 0. The server reuses the last upload of an absent client or sums those present.
 
-    Parameters
-    ----------
-    components : int
-        Columns p of the frame.
-    penalty_factor : float
-        beta_i as a multiple of ||S_i||_2; about 2 is needed when X_i is free.
-    inner_steps : int
-        J, products with S_i a round.
-    constraint : {"stiefel", "free"}
+    ``components``: Columns p of the frame.
+    ``penalty_factor``: beta_i as a multiple of ||S_i||_2; about 2 is needed when X_i is free.
+    ``inner_steps``: J, products with S_i a round.
+    ``constraint``, {"stiefel", "free"}.
 
     Raises InvalidInput: during a run with free X_i that diverges, when its entries overflow.
     """

@@ -23,12 +23,7 @@ _NEWTON_ACCURACY = 1e-13
 class ConsensusProblem(ABC):
     """Clients' functions behind gradients and local solves.
 
-    Attributes
-    ----------
-    name : str
-    clients, features : int
-    strong_convexity, smoothness : float
-        lambda = min_i lambda_i and L = max_i L_i.
+    ``strong_convexity``, ``smoothness``: lambda = min_i lambda_i and L = max_i L_i.
     """
 
     name: str

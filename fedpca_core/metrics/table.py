@@ -78,11 +78,9 @@ def subspace_errors(
 ) -> dict[str, Array]:
     """Objective, KKT violation, relative error and largest angle of a stack of frames.
 
-    Parameters
-    ----------
-    estimates : (rows, features, components) float64, orthonormal columns
-    sought : int, optional
-        Dimension of the target where the frames are wider; relative error and angle refer to it.
+    ``estimates``, (rows, features, components) float64, orthonormal columns.
+    ``sought``: Dimension of the target where the frames are wider; relative error and angle refer
+        to it.
     """
     rows, features, components = estimates.shape
     wanted = components if sought is None else min(sought, components)

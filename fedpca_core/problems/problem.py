@@ -340,17 +340,14 @@ def from_blocks(
 
     Whatever a user hands in has records as rows: `from_records` and `from_table`.
 
-    Parameters
-    ----------
-    blocks : sequence of (features, m_i) arrays
-        One block for each client; columns are records. Nothing is centred or scaled here.
-    weights : {"records", "equal"} or sequence of float
-        How clients count in the target S = sum_i w_i S_i: by their share of records (the pooled
-        covariance) or each the same.
-    record_norm, own_mean, own_scale, looked, public, announced
-        What was done to the records before; see `Problem`.
-    judged : bool
-        Whether values that are too large, or that do not vary, are refused: that looks at them.
+    ``blocks``, sequence of (features, m_i) arrays: One block for each client; columns are records.
+        Nothing is centred or scaled here.
+    ``weights``, {"records", "equal"} or sequence of float: How clients count in the target S =
+        sum_i w_i S_i: by their share of records (the pooled covariance) or each the same.
+    ``record_norm``, ``own_mean``, ``own_scale``, ``looked``, ``public``, ``announced``: What was
+        done to the records before; see `Problem`.
+    ``judged``: Whether values that are too large, or that do not vary, are refused: that looks at
+        them.
 
     Raises
     ------

@@ -179,52 +179,37 @@ class Algorithm(ABC):
     server keeps one orthonormal ``"frame"``: it is broadcast to the participants of the run's
     setting, whose uploads count with the setting's weights, and it is the estimate.
 
-    Class attributes
-    ----------------
-    uploads : Uploads
-        What one upload is.
-    replayable : bool
-        Whether `fedpca_core.attacks.replay` can rerun its public update on a candidate matrix.
-    public_duals : bool
-        Whether clients keep duals that everybody can follow from the messages.
-    needs_individual_uploads : bool
-        True when the server's step reads single uploads, which secure aggregation hides.
-    reuses_uploads : bool
-        True when under partial participation the channel may fill in each absent client's last
-        upload; False when the algorithm has a rule of its own.
-    shares_noise : bool
-        True when each client adds only a share of the noise, so that the run must show sums only.
-    agreed : tuple of str
-        Facts of all clients' data, named as in `ClientData`, that server and clients know before
-        the first round ("spectral_norms", "pooled_norm"). They are asked for by messages, see
-        `fedpca_core.protocol.agreed`.
-    spent : tuple of str
-        Client state that counts what has left a client. Where an upload is lost on a network the
-        client forgets the round, but not these.
-    indispensable : tuple of int
-        Clients without whom no round can be finished.
-    waits : bool
-        True when the rule "memory" for absent clients is to stand still until each has answered.
-    one_round : bool
-        True when a run ends once every client has been heard.
-    one_product : bool
-        True when its only use of the data is one product a round with orthonormal frames.
-    plans_products : bool
-        True when a run makes a stated number of products, its communications planned beforehand.
-    near : str
-        What a round is near the solution, to first order (`fedpca_core.metrics.linearised`):
+    ``uploads``: What one upload is.
+    ``replayable``: Whether `fedpca_core.attacks.replay` can rerun its public update on a candidate
+        matrix.
+    ``public_duals``: Whether clients keep duals that everybody can follow from the messages.
+    ``needs_individual_uploads``: True when the server's step reads single uploads, which secure
+        aggregation hides.
+    ``reuses_uploads``: True when under partial participation the channel may fill in each absent
+        client's last upload; False when the algorithm has a rule of its own.
+    ``shares_noise``: True when each client adds only a share of the noise, so that the run must
+        show sums only.
+    ``agreed``: Facts of all clients' data, named as in `ClientData`, that server and clients know
+        before the first round ("spectral_norms", "pooled_norm"). They are asked for by messages,
+        see `fedpca_core.protocol.agreed`.
+    ``spent``: Client state that counts what has left a client. Where an upload is lost on a network
+        the client forgets the round, but not these.
+    ``indispensable``: Clients without whom no round can be finished.
+    ``waits``: True when the rule "memory" for absent clients is to stand still until each has
+        answered.
+    ``one_round``: True when a run ends once every client has been heard.
+    ``one_product``: True when its only use of the data is one product a round with orthonormal
+        frames.
+    ``plans_products``: True when a run makes a stated number of products, its communications
+        planned beforehand.
+    ``near``: What a round is near the solution, to first order (`fedpca_core.metrics.linearised`):
         "power" or "multipliers"; empty where that is not known.
-    noise : float
-        Standard deviation of the noise on each of its products, which is accounted.
-    adds_noise : bool
-        True when it can add such noise.
-    period : int
-        Most products with S_i before an upload.
-    rounds : int or None
-        Communications after which a run ends; None: as many as are asked for.
-    one_release, remembers : bool
-        Whether all noisy products together cost what one costs, and whether that is because
-        clients answer from memory.
+    ``noise``: Standard deviation of the noise on each of its products, which is accounted.
+    ``adds_noise``: True when it can add such noise.
+    ``period``: Most products with S_i before an upload.
+    ``rounds``: Communications after which a run ends; None: as many as are asked for.
+    ``one_release``, ``remembers``: Whether all noisy products together cost what one costs, and
+        whether that is because clients answer from memory.
 
     Raises
     ------

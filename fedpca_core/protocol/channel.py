@@ -104,12 +104,9 @@ class Mailbox:
     def summed(self, totals: Arrays, size: int, plan: Plan) -> Inbox:
         """What the server receives where masked uploads were summed on their way.
 
-        Parameters
-        ----------
-        totals : mapping of arrays
-            Weighted sums: of the participants' uploads, or of everyone's last ones under reuse.
-        size : int
-            Bytes of the masked uploads, over all participants.
+        ``totals``: Weighted sums: of the participants' uploads, or of everyone's last ones under
+            reuse.
+        ``size``: Bytes of the masked uploads, over all participants.
         """
         self.bytes_up += size
         if self.reuse:

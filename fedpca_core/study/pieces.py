@@ -34,10 +34,7 @@ class InPieces(Study[S, R], Generic[S, R]):
     A piece is whatever tells it from the others, such as the number of a start. Where pieces are
     settings, `worker` does each; others say by `run_piece` and `piece_identity` what is done.
 
-    Class attributes
-    ----------------
-    unit : str
-        What the pieces are, for the progress bar.
+    ``unit``: What the pieces are, for the progress bar.
     """
 
     unit: ClassVar[str] = "pieces"

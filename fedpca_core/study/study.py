@@ -27,23 +27,15 @@ R = TypeVar("R")
 class Study(ABC, Generic[S, R]):
     """One computation of the laboratory.
 
-    Class attributes
-    ----------------
-    key : str
-        Unique among all studies; names files and cache entries.
-    title : str
-    settings : type of Settings
-        What it runs from, as ``Study[...]`` says; several studies of a page share one class.
-    opened_by : tuple of str and value, or None
-        The field of the settings that opens it on its page, and the value that does; None: it is
-        always shown.
-    seconds : float
-        When a page gives up on it.
-    most : Cost
-        What it takes at the most, where its settings make no great difference; others override
-        `cost`.
-    look : mapping of field to value
-        The most that each may be in a first look, where many wait; empty: there is none.
+    ``key``: Unique among all studies; names files and cache entries.
+    ``settings``: What it runs from, as ``Study[...]`` says; several studies of a page share one
+        class.
+    ``opened_by``: The field of the settings that opens it on its page, and the value that does;
+        None: it is always shown.
+    ``seconds``: When a page gives up on it.
+    ``most``: What it takes at the most, where its settings make no great difference; others
+        override `cost`.
+    ``look``: The most that each may be in a first look, where many wait; empty: there is none.
     """
 
     key: ClassVar[str]

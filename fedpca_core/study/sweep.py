@@ -72,10 +72,7 @@ class Swept:
 class Sweep(InPieces[S, Swept], Generic[S]):
     """A study of one parameter; subclasses say which values and what to measure there.
 
-    Class attributes
-    ----------------
-    along : tuple of str and values
-        The field that varies and its values, unless the settings choose them.
+    ``along``: The field that varies and its values, unless the settings choose them.
     """
 
     along: ClassVar[tuple[str, Sequence[Value]]]

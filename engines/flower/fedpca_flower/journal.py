@@ -23,10 +23,7 @@ class Journal:
     ``folder``: Of the server's own; None keeps nothing.
     ``resume``: Go on from what the folder holds; otherwise that is deleted.
 
-    Attributes
-    ----------
-    number : str
-        Of the job, 16 hexadecimal digits.
+    ``number``: Of the job, 16 hexadecimal digits.
 
     Raises
     ------

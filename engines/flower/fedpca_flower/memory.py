@@ -21,12 +21,9 @@ class Memory:
 
     ``job``: The job's number, which is that of a run that was resumed, too; the server gives it.
 
-    Attributes
-    ----------
-    told : dict
-        Plain values, ready for JSON.
-    arrays : dict of dicts of arrays
-        ``state``, ``pending`` (a step whose upload is not known to have counted), ``agreed``.
+    ``told``: Plain values, ready for JSON.
+    ``arrays``: ``state``, ``pending`` (a step whose upload is not known to have counted),
+        ``agreed``.
 
     Raises
     ------

@@ -26,17 +26,11 @@ Answers = dict[int, tuple[Told, Groups]]
 class Roster:
     """Which node is which client, and what has crossed the wire.
 
-    Attributes
-    ----------
-    nodes : dict
-        The node of each client that is there.
-    facts : dict
-        What each client has said of itself.
-    left_out : dict
-        Why a client takes no part any more, in a sentence: its answer was none.
-    bytes_up, bytes_down : int
-        Bytes of the arrays in all messages of the groups ``up``, ``down`` and ``owed``, from the
-        records.
+    ``nodes``: The node of each client that is there.
+    ``facts``: What each client has said of itself.
+    ``left_out``: Why a client takes no part any more, in a sentence: its answer was none.
+    ``bytes_up``, ``bytes_down``: Bytes of the arrays in all messages of the groups ``up``, ``down``
+        and ``owed``, from the records.
     """
 
     def __init__(self, grid: Grid, job: FedJob, journal: Journal) -> None:

@@ -48,12 +48,9 @@ Opening = tuple[str, Mapping[int, str]]
 class FixedPoint:
     """Numbers as integers modulo 2^64.
 
-    Attributes
-    ----------
-    bound : float
-        No entry of a sum may exceed it in size. Resolution follows: ``2^ceil(log2 bound) / 2^62``.
-    clients : int
-        Most clients in a sum; each may contribute up to ``bound / clients``.
+    ``bound``: No entry of a sum may exceed it in size. Resolution follows: ``2^ceil(log2 bound) /
+        2^62``.
+    ``clients``: Most clients in a sum; each may contribute up to ``bound / clients``.
     """
 
     bound: float

@@ -116,14 +116,10 @@ def conditions_hold(
 def largest_stable_steps(outside: Array, inside: Array, penalty: Array, limit: int) -> IntArray:
     """Largest J_i <= ``limit`` with a stability number of at most 1 (never below 1).
 
-    Parameters
-    ----------
-    outside : (clients,) float64
-        a_i, the largest eigenvalue of S_i on the complement of the frame.
-    inside : (clients,) float64
-        c_i, the smallest eigenvalue of ``Z^T S_i Z``.
-    penalty : (clients,) float64
-        beta_i, positive.
+    ``outside``, (clients,) float64: a_i, the largest eigenvalue of S_i on the complement of the
+        frame.
+    ``inside``, (clients,) float64: c_i, the smallest eigenvalue of ``Z^T S_i Z``.
+    ``penalty``, (clients,) float64: beta_i, positive.
 
     Returns (clients,) int64.
 
@@ -143,10 +139,7 @@ def largest_stable_steps(outside: Array, inside: Array, penalty: Array, limit: i
 def adapt(state: ClientState, received: Array) -> None:
     """Update beta_i and d_i of the clients of a round, which their ``rounds`` include.
 
-    Parameters
-    ----------
-    received : (features, components) float64
-        Z as the clients received it.
+    ``received``, (features, components) float64: Z as the clients received it.
     """
     due = state.rounds % CHECK_EVERY == 0
     if not due.any():

@@ -47,12 +47,8 @@ LEARNING = frozenset(
 class Topic(Study[AnomalySettings, R]):
     """A study that the page shows while its topic is open.
 
-    Class attributes
-    ----------------
-    runs : int
-        As many as it takes of the configured method, for its cost.
-    recorded : bool
-        Whether one of them keeps every message or state.
+    ``runs``: As many as it takes of the configured method, for its cost.
+    ``recorded``: Whether one of them keeps every message or state.
     """
 
     reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE
