@@ -19,15 +19,10 @@ from fedpca_core.protocol.transcript import Exchange, Transcript
 from fedpca_core.steps import outcome
 from fedpca_core.trial import trial
 
-
-def _triangle(matrix: Array) -> Array:
-    return np.asarray(matrix[np.triu_indices(len(matrix))])
-
-
 #: What one client can send: the name of the upload, how it is written, a method that sends such.
 KINDS: Mapping[str, tuple[str, Callable[[Array], Array], Callable[[int], Algorithm]]] = {
     "products": ("product", np.asarray, SSI),
-    "matrix": ("covariance", _triangle, Centralized),
+    "matrix": ("covariance", lambda matrix: matrix[np.triu_indices(len(matrix))], Centralized),
     "eigenvectors": ("eigenvectors", np.asarray, OneShot),
     "scaled eigenvectors": ("scaled_eigenvectors", np.asarray, lambda p: OneShot(p, "stacked")),
 }

@@ -370,17 +370,12 @@ def _listed(found: Trial, members: Array, strangers: Array) -> tuple[str, float]
         grid = deployment.steps if one.step is None else np.full(deployment.features, one.step)
         mean = np.zeros(deployment.features) if deployment.mean is None else deployment.mean
         have = set(map(tuple, one.whole.T.tolist()))
-        inside = _among(members, have, mean, grid)
-        held = set(_whole(members, mean, grid))
+        theirs = _whole(members, mean, grid)
+        inside, held = float(np.mean([each in have for each in theirs])), set(theirs)
         others = [one in have for one in _whole(strangers, mean, grid) if one not in held]
         if others:
             return key, 0.5 + 0.5 * (inside - float(np.mean(others)))
     return "", 0.0
-
-
-def _among(some: Array, have: set[tuple[int, ...]], mean: Array, grid: Array) -> float:
-    """Share of records that are among others, which are whole numbers before the mean was taken."""
-    return float(np.mean([one in have for one in _whole(some, mean, grid)]))
 
 
 def _whole(some: Array, mean: Array, grid: Array) -> list[tuple[int, ...]]:

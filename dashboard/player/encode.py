@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dashboard.player.stage import Lecture, PlayedRun, Side, Stage
+from dashboard.player.stage import Lecture, PlayedRun, Side, Stage, plain
 from dashboard.shell import palette
 from fedpca_core.errors import require
 from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Panel, floats, is_text
@@ -93,8 +93,7 @@ def styles(curves: Sequence[Curve]) -> list[palette.Style]:
 
 def _curve(curve: Curve, style: palette.Style, blocks: _Blocks) -> dict[str, Any]:
     y = floats(curve.y, "y")
-    return {
-        "name": curve.name,
+    return plain(curve, "name guide marker simulation_only labels whiskers") | {
         "x": [str(x) for x in curve.x] if is_text(curve.x) else blocks.floats(floats(curve.x, "x")),
         "y": blocks.floats(y),
         "frames": y.shape[0] if y.ndim == 2 else 0,
@@ -103,20 +102,13 @@ def _curve(curve: Curve, style: palette.Style, blocks: _Blocks) -> dict[str, Any
         "colour": _colours(style),
         "dash": curve.dash or ("dash" if curve.guide else style.dash),
         "symbol": style.marker,
-        "guide": curve.guide,
-        "marker": curve.marker,
-        "simulationOnly": curve.simulation_only,
-        "labels": list(curve.labels),
-        "whiskers": curve.whiskers,
     }
 
 
 def _baseline(baseline: Baseline) -> dict[str, Any]:
     role = "simulation" if baseline.simulation_only else "guide"
-    return {
-        "label": baseline.label,
+    return plain(baseline, "label simulation_only") | {
         "value": float(baseline.value),
-        "simulationOnly": baseline.simulation_only,
         "colour": _colours(palette.style(baseline.colour or role)),
     }
 
@@ -137,26 +129,13 @@ def _panel(panel: Panel, rounds: int, blocks: _Blocks) -> dict[str, Any]:
                 f"give at most {rounds + 1}, the start included, or set follows=False.",
             )
     axes = f"{panel.x_title}|{panel.y_title}|{panel.kind}|{panel.log_x}|{panel.log_y}"
-    return {
-        "kind": panel.kind,
-        "key": panel.key,
-        "title": panel.title,
-        "xTitle": panel.x_title,
-        "yTitle": panel.y_title,
-        "logX": panel.log_x,
-        "logY": panel.log_y,
-        "xRange": panel.x_range,
-        "yRange": panel.y_range,
-        "description": panel.description,
+    same = "kind key title x_title y_title log_x log_y x_range y_range description stack integer_x"
+    return plain(panel, f"{same} height compact") | {
         "axesId": panel.axes_id or axes,
         "follows": panel.follows and panel.kind in ("lines", "area"),
-        "stack": panel.stack,
-        "integerX": panel.integer_x,
         # One mark for the chart where every curve would have one.
         "simulationOnly": panel.simulation_only
         or all(curve.simulation_only for curve in panel.curves),
-        "height": panel.height,
-        "compact": panel.compact,
         "marks": [{"label": mark.label, "value": float(mark.value)} for mark in panel.marks],
         "curves": [
             _curve(curve, style, blocks)
@@ -190,24 +169,16 @@ def _heat(heat: Heat, rounds: int, blocks: _Blocks) -> dict[str, Any]:
             f"give {rounds + 1}, the start included.",
         )
     low, high = extent(heat)
-    return {
+    same = "key title x_title y_title description height palette show_values simulation_only"
+    return plain(heat, same) | {
         "kind": "heat",
-        "key": heat.key,
-        "title": heat.title,
-        "xTitle": heat.x_title,
-        "yTitle": heat.y_title,
-        "description": heat.description,
         "axesId": heat.axes_id or f"{heat.x_title}|{heat.y_title}|{values.shape[-2:]}",
-        "height": heat.height,
         "values": blocks.floats(values),
         "frames": values.shape[0] if values.ndim == 3 else 0,
         "rowLabels": [str(label) for label in heat.row_labels],
         "columnLabels": [str(label) for label in heat.column_labels],
-        "palette": heat.palette,
         "low": low,
         "high": high,
-        "showValues": heat.show_values,
-        "simulationOnly": heat.simulation_only,
         "follows": False,
         "compact": False,
         "marks": [],
@@ -229,20 +200,14 @@ def _images(images: Images, rounds: int, blocks: _Blocks) -> dict[str, Any]:
         f"Images {images.title!r}: {len(images.captions)} captions for {rounds} rounds; give "
         f"{rounds + 1}, the start included, or one for all, or none.",
     )
-    return {
-        "title": images.title,
+    same = "title palette captions simulation_only size show_scale description"
+    return plain(images, same) | {
         "frames": blocks.bytes_(frames),
         "count": count,
         "rows": frames.shape[1],
         "columns": frames.shape[2],
         "low": float(images.low),
         "high": float(images.high),
-        "palette": images.palette,
-        "captions": list(images.captions),
-        "simulationOnly": images.simulation_only,
-        "size": images.size,
-        "showScale": images.show_scale,
-        "description": images.description,
     }
 
 
@@ -256,22 +221,10 @@ def _side(side: Side, blocks: _Blocks) -> dict[str, Any]:
         }
         for name, frames in (("message", side.message), ("components", side.components))
     }
-    words = {
-        name: getattr(side, name)
-        for name in (
-            "title",
-            "kind",
-            "help",
-            "protection",
-            "stamp",
-            "note",
-            "since",
-            "attack",
-        )
-    }
+    words = plain(side, "title kind help protection stamp note since attack off")
     colour = _colours(palette.style(side.colour))
     places = blocks.bytes_(side.places)
-    return pictures | words | {"colour": colour, "places": places, "off": list(side.off)}
+    return pictures | words | {"colour": colour, "places": places}
 
 
 def encode(
@@ -363,7 +316,7 @@ def encode(
         "sentences": list(sentences),
         "autoplay": autoplay,
         "lecture": asdict(lecture or Lecture()),
-        "run": None if run is None else {"identity": run.identity, "label": run.label},
+        "run": None if run is None else asdict(run),
         "simulationColour": _colours(palette.style("simulation")),
     }
     body = blocks.joined()

@@ -1,5 +1,6 @@
 """The stage: clients with their private records, the messages of a round, and the server."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,6 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedpca_core.errors import require
+
+
+def plain(of: object, fields: str) -> dict[str, Any]:
+    """Fields as they are, as the browser calls them: ``x_title`` is its xTitle."""
+    return {
+        re.sub("_(.)", lambda found: found[1].upper(), name): getattr(of, name)
+        for name in fields.split()
+    }
 
 
 @dataclass(frozen=True)
@@ -125,20 +134,9 @@ class Stage:
             len(self.present) == rounds + 1,
             f"The stage shows {len(self.present) - 1} rounds of {rounds}; give them all.",
         )
-        return {
-            "names": list(self.names),
+        same = "names attacked message answer server summed alone invitation tile"
+        return plain(self, f"{same} protection protection_label protection_help") | {
             "rows": self.thumbnails.shape[1],
             "columns": self.thumbnails.shape[2],
             "present": ["".join("1" if here else "0" for here in row) for row in self.present],
-            "attacked": self.attacked,
-            "message": self.message,
-            "answer": self.answer,
-            "server": list(self.server),
-            "summed": self.summed,
-            "protection": self.protection,
-            "protectionLabel": self.protection_label,
-            "protectionHelp": self.protection_help,
-            "alone": self.alone,
-            "invitation": self.invitation,
-            "tile": self.tile,
         }

@@ -516,34 +516,21 @@ def _guess(guess: str | None, last: float) -> tuple[Mark, ...]:
 def _error(scene: Scene, settings: SceneSettings, rounds: int, guess: str | None) -> Panel:
     table = scene.metrics
     known = () if scene.certified is None else (Mark("records known", scene.certified),)
-    attack: tuple[Curve, ...] = (
-        Curve(
-            attack_on(scene, settings),
-            table["round"],
-            _degrees(scene.held_error),
-            colour="series 4",
-            dash="dot",
-        ),
-    )
+    x, method = table["round"], settings.method
+    error, held = _degrees(table["sin_theta"]), _degrees(scene.held_error)
+    curves = [Curve(METHODS[method].title, x, error, colour=method, dash="solid")]
     if _answer_only(settings):
-        known, attack = (), ()
+        known = ()
+    else:
+        curves.append(Curve(attack_on(scene, settings), x, held, colour="series 4", dash="dot"))
     return Panel.of(
         "scene-error",
-        (
-            Curve(
-                METHODS[settings.method].title,
-                table["round"],
-                _degrees(table["sin_theta"]),
-                colour=settings.method,
-                dash="solid",
-            ),
-            *attack,
-        ),
+        curves,
         description="Error of the common subspace after every round, and of the matrix that the "
         f"server holds against that of {who(settings, scene.facts)}: degrees of the largest angle "
         "between subspaces, and of the angle between matrices.",
         x_range=(0, rounds),
-        y_range=(min(float(_degrees(table["sin_theta"]).min()), 0.2) / 2, 130),
+        y_range=(min(float(error.min()), 0.2) / 2, 130),
         marks=known + _guess(guess, rounds),
     )
 
@@ -557,22 +544,15 @@ def _angles(scene: Scene, settings: SceneSettings) -> Panel:
     """Both errors of both methods, in one unit."""
     curves = []
     for one, own in _sides(scene, settings):
-        name = METHODS[own.method].title
+        name, x = METHODS[own.method].title, one.metrics["round"]
+        # Colours alone would not tell the methods apart for everybody.
+        look: dict[str, Any] = {"colour": own.method, "marker": True}
         for what, sines, dash in (
             ("answer", one.sines, "solid"),
             ("attack", one.held_error, "dot"),
         ):
             angles = [degrees(sine) for sine in sines]
-            curves.append(
-                Curve(
-                    f"{what} {name}",
-                    one.metrics["round"],
-                    angles,
-                    colour=own.method,
-                    dash=dash,
-                    marker=True,  # colours alone would not tell the methods apart for everybody
-                )
-            )
+            curves.append(Curve(f"{what} {name}", x, angles, dash=dash, **look))
     return Panel.of(
         "scene-angles",
         curves,

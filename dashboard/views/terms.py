@@ -15,14 +15,10 @@ def row(terms: tuple[str, ...]) -> None:
     """The pictures of some terms side by side."""
     if terms:
         told = names("story-terms")
+        drawn = {name: b64encode((_PICTURES / f"{name}.svg").read_bytes()) for name in terms}
         cells = "".join(
-            f'<figure><img alt="" src="{_picture(name)}"><figcaption>{told[name]}</figcaption>'
-            "</figure>"
+            f'<figure><img alt="" src="data:image/svg+xml;base64,{drawn[name].decode()}">'
+            f"<figcaption>{told[name]}</figcaption></figure>"
             for name in terms
         )
         st.html(f'<div class="fp-terms">{cells}</div>')
-
-
-def _picture(name: str) -> str:
-    drawn = (_PICTURES / f"{name}.svg").read_bytes()
-    return f"data:image/svg+xml;base64,{b64encode(drawn).decode()}"

@@ -43,57 +43,33 @@ class WayCard:
 
 def story() -> None:
     """All steps of the story."""
-    _draw(
-        "steps",
-        [
-            WayCard(ENTRIES[0].name, f"{step.key} · {step.title}", settings=step.settings).html()
-            for step in STORY
-        ],
-    )
+    front = ENTRIES[0].name
+    titles = {f"{step.key} · {step.title}": step.settings for step in STORY}
+    _draw("steps", [WayCard(front, title, settings=one).html() for title, one in titles.items()])
 
 
 def doors() -> None:
     """Every page, with its tabs."""
-    _draw(
-        "questions",
-        [
-            _card(
-                page.name,
-                f"A result of this page: {page.title}",
-                f"<h3>{escape(page.title)}</h3>",
-                answer,
-            )
-            + "".join(
-                WayCard(one.name, one.tab or one.title, one.icon, opens=page.title).html()
-                for one in tabs_of(page.name)
-            )
-            for page, answer in ((PLACES[name], text) for name, text in names("doors").items())
-        ],
-    )
+    cards = []
+    for name, answer in names("doors").items():
+        title = PLACES[name].title
+        shown = f"A result of this page: {title}"
+        cards.append(_card(name, shown, f"<h3>{escape(title)}</h3>", answer))
+        for one in tabs_of(name):
+            cards[-1] += WayCard(one.name, one.tab or one.title, one.icon, opens=title).html()
+    _draw("questions", cards)
 
 
 def presets() -> None:
     """Every preset but that of the page as it opens, with its one point."""
-    _draw(
-        "points",
-        [
-            _card(
-                preset.name,
-                f"Curves of the run: {preset.title}",
-                f"<b>{escape(preset.title)}</b>",
-                absent_data.told(preset.point, preset.configuration()),
-            )
-            + WayCard(
-                preset.configuration().kind,
-                "Open",
-                PLACES[preset.configuration().kind].icon,
-                absent_data.opened(preset.configuration()),
-                opens=preset.title,
-            ).html()
-            for preset in PRESETS
-            if preset.name != "default"
-        ],
-    )
+    cards = []
+    for preset in (one for one in PRESETS if one.name != "default"):
+        title, run = preset.title, preset.configuration()
+        point, there = absent_data.told(preset.point, run), absent_data.opened(run)
+        card = _card(preset.name, f"Curves of the run: {title}", f"<b>{escape(title)}</b>", point)
+        way = WayCard(run.kind, "Open", PLACES[run.kind].icon, there, opens=title)
+        cards.append(card + way.html())
+    _draw("points", cards)
 
 
 def _draw(kind: str, cards: Iterable[str]) -> None:

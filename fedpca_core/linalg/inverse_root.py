@@ -78,15 +78,11 @@ def _first_polynomial(norm_class: int) -> tuple[tuple[float, ...], float]:
     The second value bounds ``|1 - (1 - e) h(e)^2|``, the norm of E after this step.
     """
     radius = norm_class * _CLASS
-    fitted = Chebyshev.interpolate(_inverse_root_of_rest, 6, domain=[-radius, radius])
+    fitted = Chebyshev.interpolate(lambda e: (1.0 - e) ** -0.5, 6, domain=[-radius, radius])
     coefficients = fitted.convert(kind=Polynomial).coef
     grid = np.linspace(-radius, radius, 2001)
     left = np.abs(1.0 - (1.0 - grid) * fitted(grid) ** 2).max()
     return tuple(float(each) for each in coefficients), 1.01 * float(left)
-
-
-def _inverse_root_of_rest(excess: Array) -> Array:
-    return (1.0 - excess) ** -0.5
 
 
 @cache

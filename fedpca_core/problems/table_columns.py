@@ -128,14 +128,9 @@ def dates(cells: pd.Series) -> pd.Series | None:
     return since.dt.total_seconds() / 86_400.0
 
 
-def categories(cells: pd.Series) -> list[str]:
-    """The different texts of a column, sorted."""
-    return sorted(cells.dropna().astype(str).unique())
-
-
 def _categories(cells: pd.Series) -> list[pd.Series]:
     """A feature for each text of a column."""
-    found = categories(cells)
+    found = sorted(cells.dropna().astype(str).unique())
     require(
         1 < len(found) <= MOST_CATEGORIES,
         f"Not numeric: {cells.name}. It holds {len(found):,} different texts; choose columns of "

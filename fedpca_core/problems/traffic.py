@@ -165,12 +165,13 @@ def prepare(
     else:
         blocks = [(block - mean) / deviation for block in blocks]
     sizes = sorted({len(block) for block in blocks})
+    many = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 2 else " or ".join(map(str, sizes))
     problem = from_blocks(
         [block.T for block in blocks],
         weights="records",
         name=traffic.name,
         feature_names=tuple(names[varies]),
-        note=f"{traffic.note} Training records {how} {len(places)} clients of {_sizes(sizes)}.",
+        note=f"{traffic.note} Training records {how} {len(places)} clients of {many}.",
         own_mean=mean if standardising == "centre" else None,
         own_scale=standardising != "centre",
         looked=traffic.looked or ("" if public_schema else _LOOKED),
@@ -236,10 +237,6 @@ def _places(traffic: Traffic, clients: int, split: str, seed: int) -> tuple[list
         return np.array_split(order, clients), f"sorted by {traffic.split_key} and cut into"
     order = Streams(seed).generator("data", 3).permutation(count)
     return np.array_split(order, clients), "shuffled into"
-
-
-def _sizes(sizes: list[int]) -> str:
-    return f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 2 else " or ".join(map(str, sizes))
 
 
 def _standardised(block: Array) -> Array:

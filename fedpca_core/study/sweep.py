@@ -134,7 +134,8 @@ class Sweep(InPieces[S, Swept], Generic[S]):
         if refusals and not rows:
             require(len(found) < len(points), next(iter(refusals.values())))
             return None
-        return Swept(self.parameter(settings), _table(rows), refusals)
+        table = pd.DataFrame(rows, columns=["value", "seed", "series", "measure", "result"])
+        return Swept(self.parameter(settings), table.astype({"result": np.float64}), refusals)
 
     def said(self, done: int, pieces: int, doing: str) -> str:
         return doing
@@ -150,8 +151,3 @@ def listed(value: Value, seed: int, measured: Measured) -> list[dict[str, object
         for series, numbers in measured.items()
         for measure, number in numbers.items()
     ]
-
-
-def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows, columns=["value", "seed", "series", "measure", "result"])
-    return frame.astype({"result": np.float64})

@@ -79,13 +79,10 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     for name in table.columns.drop(["part", "series"]):
         scale = 1e-6 if name == "bytes" else 1.0
         shown[TITLES.get(name, name)] = [
-            "–" if pd.isna(value) else _text(scale * value) for value in table[name]
+            "–" if pd.isna(value) else f"{value:,.0f}" if value >= 1000 else short(value, 3)
+            for value in scale * table[name]
         ]
     return shown
-
-
-def _text(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else short(value, 3)
 
 
 def _styled(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame, str]]:

@@ -170,10 +170,6 @@ def _coded(deployment: Deployment, client: int) -> str:
     return ""
 
 
-def _counting(deployment: Deployment, client: int) -> float:
-    return 0.2
-
-
 def _searching(deployment: Deployment, client: int) -> float:
     """Reduction of some dozen rows: about the fourth power of the records."""
     return 0.05 + 2e-5 * min(deployment.held(client), deployment.features) ** 4 / 10
@@ -204,7 +200,7 @@ LATTICE_ATTACKS = (
         "which columns are codes of 0 and 1, the number of records and what was subtracted",
         "reads the matrix as counts, and looks for all records that have them",
         _coded,
-        _counting,
+        lambda deployment, client: 0.2,
         _reading(take_codes),
     ),
 )

@@ -124,31 +124,14 @@ def _alarms(found: Findings, settings: AnomalySettings) -> Parts:
 def alarm_rates(found: Findings) -> Panel:
     """Share of alarms at every threshold, beside what records like the trained ones would raise."""
     quantiles = list(SHARES)
-    alarms = [
-        {"detector": name, "quantile": share, "alarms": 100 * judged.alarms[share]}
-        for name, judged in found.judged.items()
-        for share in quantiles
-    ]
-    return Panel.of(
-        "alarms",
-        (
-            *plot(
-                pd.DataFrame(alarms),
-                *("quantile", "alarms", "detector"),
-                colours={name: colour(name) for name in found.judged},
-                truths=POOLED,
-                spread=False,
-                marker=True,
-            ),
-            Curve(
-                "records like those trained on",
-                quantiles,
-                [100 * (1 - share) for share in quantiles],
-                guide=True,
-                colour="guide",
-            ),
-        ),
-    )
+    curves = []
+    for name, judged in found.judged.items():
+        y = [100 * judged.alarms[share] for share in quantiles]
+        truth, look = name in POOLED, colour(name)
+        curves.append(Curve(name, quantiles, y, colour=look, marker=True, simulation_only=truth))
+    like = [100 * (1 - share) for share in quantiles]
+    guide = Curve("records like those trained on", quantiles, like, guide=True, colour="guide")
+    return Panel.of("alarms", (*curves, guide))
 
 
 def verdict(found: Findings, settings: AnomalySettings) -> str:

@@ -92,7 +92,9 @@ def attacked(settings: CheckSettings, seed: int) -> Attacked:
     """
     honest, strangers = drawn(settings, seed)
     there = replace(run_settings(settings), seed=seed % 100_000)
-    problem, clip = honest, _clip(honest)
+    # Under an ε records are clipped at the longest of the median client.
+    clip = float(np.median([np.linalg.norm(one, axis=0).max() for one in honest.blocks or ()]))
+    problem = honest
     if settings.formal:
         problem = replace(honest, own_mean=None, public=PUBLIC).private(
             settings.epsilon, settings.delta, clip, Streams(seed)
@@ -107,11 +109,6 @@ def attacked(settings: CheckSettings, seed: int) -> Attacked:
     last = run.table.iloc[-1]
     wire = float(last["bytes_up"] + last["bytes_down"]) / problem.clients
     return Attacked(found, float(last["sin_theta"]), wire)
-
-
-def _clip(honest: Problem) -> float:
-    """Norm at which records are clipped under an ε: the longest of the median client."""
-    return float(np.median([np.linalg.norm(one, axis=0).max() for one in honest.blocks or ()]))
 
 
 def _before(

@@ -1,6 +1,7 @@
 """What Personalise shows: who gains, the three methods along one axis, what uploads give away."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -218,16 +219,9 @@ def size(settings: PersonaliseSettings) -> str:
 
 def along(found: Swept, settings: PersonaliseSettings) -> Panel:
     """Fresh error of the three methods along one axis, with a mark at the page's setting."""
-    lines = list(
-        plot(
-            found.of(FRESH),
-            *("value", "result", "series"),
-            names={title: title for title in COLOURS},
-            colours=COLOURS,
-            spread=settings.datasets > 1,
-            marker=True,
-        )
-    )
+    look: dict[str, Any] = {"spread": settings.datasets > 1, "marker": True, "colours": COLOURS}
+    look["names"] = {title: title for title in COLOURS}
+    lines = list(plot(found.of(FRESH), "value", "result", "series", **look))
     here, axis = float(getattr(settings, found.parameter)), lines[0].x
     if axis[0] <= here <= axis[-1]:
         ends = [float(found.table["result"].min()), float(found.table["result"].max())]
@@ -286,23 +280,17 @@ def exposure(found: Exposed, settings: PersonaliseSettings) -> Parts:
 
 def recovered(found: Exposed) -> Panel:
     """How far the recovered basis is from the client's own, message by message."""
-    curves = (
+    curves = []
+    for name, values, look in (
         ("recovered, common start", found.errors["common"], "personalized"),
         ("recovered, independent starts", found.errors["independent"], "series 2"),
         ("a server that only looks at the common basis", found.baseline, "guide"),
-    )
+    ):
+        y, marker = np.maximum(values, ROUNDING), look != "guide"
+        curves.append(Curve(name, found.rounds, y, colour=look, marker=marker))
     return Panel.of(
         "personal-exposure",
-        tuple(
-            Curve(
-                name,
-                found.rounds,
-                np.maximum(values, ROUNDING),
-                colour=colour,
-                marker=colour != "guide",
-            )
-            for name, values, colour in curves
-        ),
+        curves,
         y_range=(ROUNDING, 2.0),
         description=f"Median distance between {found.attacked} clients' private bases and what "
         "the server recovers from their uploads, after a common and after independent starts.",

@@ -282,10 +282,13 @@ def membership(
     neighbours = [_with(problem, client, matrix) for matrix in pair]
     scores: list[list[float]] = [[], []]
     squares: list[float] = []
+    assert run.rounds is not None
     for index in range(runs):
         share = index / runs, (index + 1) / runs
         for truth, neighbour in enumerate(neighbours):
-            seen = yield from part(_transcript(neighbour, run, seed + 2 * index + truth), *share)
+            at = seed + 2 * index + truth
+            steps = traced(neighbour, run, run.rounds, at, Channel(), _TESTING)
+            seen = (yield from part(steps, *share)).transcript
             ratio, apart = membership_score(seen, *pair, noise, client)
             scores[truth].append(ratio)
         squares.append(apart**2)
@@ -319,12 +322,6 @@ def _with(problem: Problem, client: int, matrix: Array) -> Problem:
     grams[client] = matrix
     data = problem.client_data
     return replace(problem, client_data=ClientData.from_grams(grams, data.samples, data.weights))
-
-
-def _transcript(problem: Problem, run: Algorithm, seed: int) -> Part[Transcript]:
-    assert run.rounds is not None
-    trace = yield from traced(problem, run, run.rounds, seed, Channel(), _TESTING)
-    return trace.transcript
 
 
 @dataclass(frozen=True, eq=False)
@@ -403,7 +400,9 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         if kinds:
             mu = float(mu_of(c.epsilon, c.delta)) * share
             epsilon = float(epsilon_of(mu, c.delta))
-            alarms = np.union1d(np.linspace(1e-6, 1 - 1e-6, 101), _corners(epsilon, c.delta))
+            # Of what (ε, δ) permits.
+            corners = [(1.0 - c.delta) / (1.0 + math.exp(epsilon)), 1.0 - c.delta]
+            alarms = np.union1d(np.linspace(1e-6, 1 - 1e-6, 101), corners)
             rocs = (
                 (alarms, gaussian_roc(mu, alarms)),
                 (alarms, permitted_roc(epsilon, c.delta, alarms)),
@@ -462,8 +461,3 @@ class RecordMembership(Study[PrivacySettings, Tested]):
             )
             tables["roc"] = pd.concat(rocs, ignore_index=True)
         return tables
-
-
-def _corners(epsilon: float, delta: float) -> list[float]:
-    """False alarms at which what (epsilon, delta) permits has corners."""
-    return [(1.0 - delta) / (1.0 + math.exp(epsilon)), 1.0 - delta]

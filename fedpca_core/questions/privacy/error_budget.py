@@ -259,17 +259,8 @@ def ablation(problem: Problem, algorithm: FedPower, seed: int = 0) -> Ablation:
         return largest_sine(trace.estimates, target)
 
     central = replace(algorithm, period=1, noise=0.0, draws=None)
-    return Ablation(
-        times,
-        np.stack(
-            [
-                sines(central)[times],
-                sines(replace(algorithm, noise=0.0, draws=None)),
-                sines(replace(algorithm, noise=0.0)),
-                sines(algorithm),
-            ]
-        ),
-    )
+    others = replace(algorithm, noise=0.0, draws=None), replace(algorithm, noise=0.0), algorithm
+    return Ablation(times, np.stack([sines(central)[times], *map(sines, others)]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,20 +337,13 @@ class ErrorBudget(Study[PrivacySettings, ErrorParts]):
         )
 
     def tables(self, result: ErrorParts, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
-        tables = {
-            "ablation": stacked(
-                {
-                    "effect": name,
-                    "communication": np.arange(len(result.times)),
-                    "products": result.times,
-                    "added_squared_sine": added,
-                    "share": share,
-                }
-                for name, added, share in zip(
-                    ABLATION, result.increments, result.shares, strict=True
-                )
-            )
-        }
+        over = {"communication": np.arange(len(result.times)), "products": result.times}
+        effects = zip(ABLATION, result.increments, result.shares, strict=True)
+        ablation = stacked(
+            {"effect": name, **over, "added_squared_sine": added, "share": share}
+            for name, added, share in effects
+        )
+        tables = {"ablation": ablation}
         if result.identity is not None:
             identity = pd.DataFrame(asdict(result.identity))
             identity.insert(0, "communication", np.arange(1, len(identity) + 1))

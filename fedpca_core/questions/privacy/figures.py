@@ -243,17 +243,9 @@ def private_run(result: PrivateRuns, settings: PrivacySettings) -> Parts:
 
 def _repeated(name: str, run: Repeated, colour: str) -> Curve:
     """Median and quartiles of repeated runs against communications."""
-    low, high = run.quartiles
-    return Curve(
-        name=name,
-        x=np.arange(len(run.middle)),
-        y=np.maximum(run.middle, ROUNDING),
-        lower=np.maximum(low, ROUNDING),
-        upper=np.maximum(high, ROUNDING),
-        colour=colour,
-        marker=True,
-        simulation_only=True,
-    )
+    middle, low, high = (np.maximum(one, ROUNDING) for one in (run.middle, *run.quartiles))
+    look: dict[str, Any] = {"colour": colour, "marker": True, "simulation_only": True}
+    return Curve(name, np.arange(len(middle)), middle, lower=low, upper=high, **look)
 
 
 def run_verdict(result: PrivateRuns, settings: PrivacySettings) -> str:
@@ -275,24 +267,14 @@ def run_verdict(result: PrivateRuns, settings: PrivacySettings) -> str:
 def _spending(spending: Spending, settings: PrivacySettings) -> Parts:
     yield Section("What each client has really spent", words("privacy-spending"))
     reference = spending.clients[0]
-    yield Chart(
-        "privacy_spending",
-        [
-            Panel.of(
-                "spending",
-                (
-                    Curve(
-                        "true ε of the client",
-                        spending.clients,
-                        spending.epsilon,
-                        colour="formal",
-                    ),
-                ),
-                x_title=f"client ({reference} is the reference and always uploads)",
-                y_title=f"true ε at δ = {short(settings.delta)}",
-            )
-        ],
+    bars = Curve("true ε of the client", spending.clients, spending.epsilon, colour="formal")
+    panel = Panel.of(
+        "spending",
+        (bars,),
+        x_title=f"client ({reference} is the reference and always uploads)",
+        y_title=f"true ε at δ = {short(settings.delta)}",
     )
+    yield Chart("privacy_spending", [panel])
     yield Caption(words("privacy-spent", spending=spending, settings=settings))
 
 
@@ -472,7 +454,10 @@ _ZERO = 1e-14
 def error_budget(result: ErrorParts, settings: PrivacySettings) -> Parts:
     """Stacked areas of the ablation, the identity's norms, and the terms."""
     tables = ErrorBudget().tables(result, settings)
-    panels = [_ablation(tables["ablation"])]
+    look: dict[str, Any] = {"truths": ABLATION, "spread": False}
+    look["colours"] = dict(zip(ABLATION, _EFFECTS, strict=True))
+    effects = plot(tables["ablation"], "communication", "share", "effect", **look)
+    panels = [Panel.of("ablation", effects)]
     lines = () if result.identity is None else _lines(result.identity)
     if lines:
         panels.append(Panel.of("identity", lines))
@@ -487,12 +472,6 @@ def error_budget(result: ErrorParts, settings: PrivacySettings) -> Parts:
         yield Caption("Every term of the identity is zero here: no noise, no sampling, no gaps.")
     if result.terms is not None:
         yield from _terms(result.terms, settings)
-
-
-def _ablation(table: pd.DataFrame) -> Panel:
-    colours = dict(zip(ABLATION, _EFFECTS, strict=True))
-    look: dict[str, Any] = {"colours": colours, "truths": ABLATION, "spread": False}
-    return Panel.of("ablation", plot(table, "communication", "share", "effect", **look))
 
 
 def _lines(identity: RoundIdentity) -> tuple[Curve, ...]:
@@ -558,21 +537,14 @@ def reconstruction(result: Swept, settings: PrivacySettings) -> Parts:
     if not curves:
         return
     flat = {name: last_value(result, name) for name in (PUBLIC, EVEN, "none")}
-    yield Chart(
-        "privacy_reconstruction",
-        [
-            Panel.of(
-                "reconstruction",
-                curves,
-                x_title=f"budget ε (δ = {short(settings.delta)})",
-                baselines=tuple(
-                    Baseline(f"{FLAT.get(name, name)}: {short(value, 2)}", value)
-                    for name, value in flat.items()
-                    if value is not None and value > 1e-4
-                ),
-            )
-        ],
+    lines = tuple(
+        Baseline(f"{FLAT.get(name, name)}: {short(value, 2)}", value)
+        for name, value in flat.items()
+        if value is not None and value > 1e-4
     )
+    axis = f"budget ε (δ = {short(settings.delta)})"
+    panel = Panel.of("reconstruction", curves, x_title=axis, baselines=lines)
+    yield Chart("privacy_reconstruction", [panel])
     yield Caption(words("privacy-reconstruction", client=CLIENT, runs=RUNS))
 
 
@@ -655,16 +627,9 @@ def _areas(result: Tested, settings: PrivacySettings) -> Panel:
         Curve(f"{NAMES[kind]}, expected", result.budgets, areas, colour=COLOURS[kind])
         for kind, areas in result.expected.items()
     ]
-    curves += [
-        Curve(
-            f"{NAMES[kind]}, measured",
-            [settings.epsilon],
-            [test.auc],
-            colour=COLOURS[kind],
-            marker=True,
-        )
-        for kind, test in result.tests.items()
-    ]
+    for kind, test in result.tests.items():
+        at, look = [settings.epsilon], COLOURS[kind]
+        curves.append(Curve(f"{NAMES[kind]}, measured", at, [test.auc], colour=look, marker=True))
     curves += _ceilings((result.budgets, result.gaussian), (result.budgets, result.permitted))
     return Panel.of("auc", curves, x_title=f"budget ε (δ = {short(settings.delta)})")
 
@@ -709,35 +674,20 @@ def paper_figure(result: Curves, settings: PrivacySettings) -> Parts:
     """The panel with its verdict."""
     entry = figure(settings.figure)
     yield entry.verdict
-    curves = tuple(
-        _repeated(label, run, f"series {index}")
-        for index, (label, run) in enumerate(result.items())
+    panel = Panel.of(
+        "figure",
+        [_repeated(name, run, f"series {at}") for at, (name, run) in enumerate(result.items())],
+        title=entry.title,
+        axes_id=f"{settings.figure}-{settings.paper_size}",
+        description=f"{entry.title}: median and quartiles of {settings.repetitions} repetitions.",
     )
-    yield Chart(
-        "privacy_figure",
-        [
-            Panel.of(
-                "figure",
-                curves,
-                title=entry.title,
-                axes_id=f"{settings.figure}-{settings.paper_size}",
-                description=f"{entry.title}: median and quartiles of {settings.repetitions} "
-                "repetitions.",
-            )
-        ],
-    )
+    yield Chart("privacy_figure", [panel])
     ends = ", ".join(f"{label}: {short(run.final, 3)}" for label, run in result.items())
     yield f"Plateaus here: {ends}."
     size = "the paper's size" if settings.paper_size else "live size (same noise over the gap)"
-    yield Caption(
-        words(
-            "privacy-figure",
-            title=MODELS[entry.model].title,
-            size=size,
-            calibration=entry.calibration,
-            starts=plural(settings.repetitions, "start"),
-        )
-    )
+    of = {"title": MODELS[entry.model].title, "calibration": entry.calibration}
+    starts = plural(settings.repetitions, "start")
+    yield Caption(words("privacy-figure", size=size, starts=starts, **of))
 
 
 #: What shows each study's result, by its key.

@@ -1,17 +1,14 @@
 """What the Theory page shows: a run against its claims, factors along two axes, all statements."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core.questions.theory.iterations import LOW
 from fedpca_core.questions.theory.settings import TheorySettings
-from fedpca_core.questions.theory.study import (
-    AgainstClaims,
-    Factors,
-    Measured,
-)
+from fedpca_core.questions.theory.study import AgainstClaims, Factors, Measured
 from fedpca_core.settings import plural, short
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
 from fedpca_core.study.parts import (
@@ -51,11 +48,6 @@ def method(found: Measured, settings: TheorySettings) -> Parts:
     yield Table(work_table(found), "What each method costs")
 
 
-def in_turn(names: Iterable[str]) -> dict[str, str]:
-    """A colour for each of what has none of its own."""
-    return {name: f"series {index}" for index, name in enumerate(names)}
-
-
 def badge(found: Measured) -> tuple[str, str]:
     """Text and colour of the verdict on the chosen theorem."""
     text, colour = BADGES[found.verdict]
@@ -85,15 +77,8 @@ def convergence(found: Measured) -> list[Panel]:
     """The norm of the theorem over rounds with its promises, and the factor of each round."""
     course, claim = found.course, found.claim
     rounds = np.arange(course.rounds + 1)
-    curves = [
-        Curve(
-            "measured",
-            rounds,
-            np.maximum(course.norms, ROUNDING),
-            colour=MEASURED,
-            simulation_only=True,
-        )
-    ]
+    look: dict[str, Any] = {"colour": MEASURED, "simulation_only": True}
+    curves = [Curve("measured", rounds, np.maximum(course.norms, ROUNDING), **look)]
     lines = [Baseline("no progress", 1.0)]
     promises = [(claim.name, claim.factor, CLAIM), ("our spectral bound", found.spectral, OURS)]
     for name, factor, colour in promises:
@@ -109,22 +94,11 @@ def convergence(found: Measured) -> list[Panel]:
     if found.norm is not None:
         exact = f"exact worst case here: {found.norm:.4f}"
         lines.append(Baseline(exact, found.norm, simulation_only=True))
+    each = [np.nan, *course.contractions]  # of round k at k; the start has none
+    factors = [Curve("factor of the round", rounds[: len(each)], each, marker=True, **look)]
     return [
         Panel.of("theory-norm", curves),
-        Panel.of(
-            "theory-factor",
-            (
-                Curve(
-                    "factor of the round",
-                    rounds[: len(course.contractions) + 1],
-                    [np.nan, *course.contractions],  # of round k at k; the start has none
-                    colour=MEASURED,
-                    marker=True,
-                    simulation_only=True,
-                ),
-            ),
-            baselines=tuple(lines),
-        ),
+        Panel.of("theory-factor", factors, baselines=tuple(lines)),
     ]
 
 
@@ -157,7 +131,7 @@ def rivals(found: Measured, settings: TheorySettings) -> Panel:
         plot(
             table.assign(distance=table["distance"].clip(ROUNDING, 1e12)),
             *("round", "distance", "method"),
-            colours=in_turn(found.rivals),
+            colours={name: f"series {index}" for index, name in enumerate(found.rivals)},
             spread=False,
         ),
     )

@@ -21,9 +21,10 @@ def opened(found: Opened, settings: OpenedSettings) -> Parts:
         method, seconds = found.facts["Method"], waiting.seconds
         yield Note(words("opened-waiting", method=method, seconds=seconds))
     table = found.rounds
+    directions = Curve("directions", table["round"], table["directions_held"])
     yield Chart(
         "opened_view",
-        [_progress(table), _directions(table), _bytes(table)],
+        [_progress(table), Panel.of("directions", (directions,)), _bytes(table)],
         [[_matrix(found, settings)]],
         rounds=len(table) - 1,
     )
@@ -65,31 +66,14 @@ def _matrix(found: Opened, settings: OpenedSettings) -> Images:
 
 
 def _progress(table: pd.DataFrame) -> Panel:
-    return Panel.of(
-        "movement",
-        (
-            Curve("from the round before", table["round"], table["moved_sine"].clip(ROUNDING)),
-            # The last answer is no distance from itself.
-            Curve(
-                "from the last answer",
-                table["round"][:-1],
-                table["sine_to_last"][:-1].clip(ROUNDING),
-            ),
-        ),
-    )
-
-
-def _directions(table: pd.DataFrame) -> Panel:
-    return Panel.of("directions", (Curve("directions", table["round"], table["directions_held"]),))
+    x, moved = table["round"], table["moved_sine"].clip(ROUNDING)
+    left = table["sine_to_last"][:-1].clip(ROUNDING)  # the last answer is no distance from itself
+    curves = Curve("from the round before", x, moved), Curve("from the last answer", x[:-1], left)
+    return Panel.of("movement", curves)
 
 
 def _bytes(table: pd.DataFrame) -> Panel:
-    return Panel.of(
-        "bytes",
-        (
-            Curve("up", table["round"], table["bytes_up"] / 1e3),
-            Curve("down", table["round"], table["bytes_down"] / 1e3),
-        ),
-        description=f"Bytes so far over all clients; {short(float(table['bytes_up'].iloc[-1]))} up "
-        "at the end.",
-    )
+    curves = [Curve(way, table["round"], table[f"bytes_{way}"] / 1e3) for way in ("up", "down")]
+    sent = short(float(table["bytes_up"].iloc[-1]))
+    told = f"Bytes so far over all clients; {sent} up at the end."
+    return Panel.of("bytes", curves, description=told)

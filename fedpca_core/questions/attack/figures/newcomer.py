@@ -80,15 +80,8 @@ def rows(joined: NewcomersRead, rounds: int) -> list[list[Images]]:
 def _record_panel(joined: NewcomersRead) -> Panel:
     tall = 1.5 * float(np.abs(joined.record).max())  # wrong guesses may be larger than the page
     names: Any = list(joined.features) or np.arange(1, len(joined.record) + 1)
-    curves = [
-        Curve(
-            "the record that joined",
-            names,
-            joined.record,
-            colour="simulation",
-            simulation_only=True,
-        )
-    ]
+    look: dict[str, Any] = {"colour": "simulation", "simulation_only": True}
+    curves = [Curve("the record that joined", names, joined.record, **look)]
     curves += [
         Curve(METHODS[method].title, names, read.records, colour=method, marker=True)
         for method, read in joined.found.items()

@@ -60,10 +60,11 @@ def _words(
         of_matrix = f"; the matrix: {matrix.words}" if matrix is not records else ""
         return f"the records: {records.words}{of_matrix}."
     what = "every difference between the" if one.differences else "all"
+    whose = "that joined" if settings.joined else f"of {result.facts.client(settings.client)}"
     guess = "" if one.step is None else f", the step of its grid, {one.step:.4g}, found by trial"
     return (
         f"after round {one.certified} the server has **{what} {result.records} "
-        f"{things(stand_in(settings))} {_whose(result, settings)}**, certified{guess}; in truth "
+        f"{things(stand_in(settings))} {whose}**, certified{guess}; in truth "
         f"{one.exact} of {result.records} are exact."
     )
 
@@ -98,10 +99,6 @@ def _price(one: MethodRecords, result: RecordsTaken) -> str:
     return f" The price: the answer is off by a sine of {short(one.answer, 2)} (simulation only)."
 
 
-def _whose(result: RecordsTaken, settings: AttackSettings) -> str:
-    return "that joined" if settings.joined else f"of {result.facts.client(settings.client)}"
-
-
 def rows(result: RecordsTaken, settings: AttackSettings, rounds: int) -> list[list[Images]]:
     """What every method's server received, what it made of it, and the truth, round by round."""
     return [lasting(_row(method, result, settings), rounds) for method in result.found]
@@ -123,19 +120,12 @@ def _row(method: str, result: RecordsTaken, settings: AttackSettings) -> list[Im
         else f"from {result.facts.client(settings.client)}"
     )
     came = [_came(k, columns, whose) for k, columns in enumerate(one.columns)]
+    said = [caption(*pair) for pair in one.findings]
+    shows = f"The columns of what the server received under {title}, as pictures."
+    made = "Directions of the client's matrix as pictures, or its records."
     return [
-        sheet(
-            f"{title}: received",
-            one.received,
-            came,
-            f"The columns of what the server received under {title}, as pictures.",
-        ),
-        sheet(
-            MADE,
-            one.held,
-            [caption(*pair) for pair in one.findings],
-            "Directions of the client's matrix as pictures, or its records.",
-        ),
+        sheet(f"{title}: received", one.received, came, shows),
+        sheet(MADE, one.held, said, made),
         _private(result.truth, "never sent; their order is lost, so it is taken from here"),
     ]
 

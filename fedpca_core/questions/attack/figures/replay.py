@@ -66,18 +66,15 @@ def panel(found: Replayed) -> Panel:
     last = sorted(set(fit["start"]))[-_SHOWN:]
     curves = plot(
         fit[fit["start"].isin(last)],
-        "evaluation",
-        "residual",
-        "start",
+        *("evaluation", "residual", "start"),
         names={start: f"start {start}" for start in last},
         colours={start: f"series {position}" for position, start in enumerate(last)},
         least=1e-17,
         spread=False,
         marker=True,
     )
-    return Panel.of(
-        "replay_residual", curves, baselines=(Baseline("explained", found.attack.tolerance),)
-    )
+    explained = Baseline("explained", found.attack.tolerance)
+    return Panel.of("replay_residual", curves, baselines=(explained,))
 
 
 #: Why there is no replay, and why one ended.
