@@ -17,8 +17,6 @@ from fedpca_core.errors import require
 class Streams:
     """All randomness of one run.
 
-    Notes
-    -----
     Streams in use: ``"data"`` (problems), ``"heterogeneity"`` (what its parameter turns or
     exchanges), ``"split"`` (sizes of clients), ``"start"`` (the public first frame), ``"sampling"``
     (who takes part, drawn by the server), ``"noise"`` (privacy noise, private to the clients),

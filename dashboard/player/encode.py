@@ -262,11 +262,8 @@ def encode(
     ``lecture``: How it is shown to a room.
     ``choosable``: Whether a click on a curve is told to the server.
 
-    Raises
-    ------
-    InvalidInput
-        If lengths do not fit the number of rounds, a key is used twice, or there is nothing to
-        show.
+    Raises InvalidInput: if lengths do not fit the number of rounds, a key is used twice, or there
+    is nothing to show.
     """
     require(rounds >= 0, f"The view {key!r} has {rounds} rounds; give 0 or more.")
     require(

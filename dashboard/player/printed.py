@@ -57,10 +57,8 @@ def printed(
     ``kinds``: Of the files: what `FORMATS` lists.
     ``only``: The one figure that is asked for, by its place: each takes its time.
 
-    Returns
-    -------
-    dict of str to bytes
-        ``NAME.csv``, ``NAME.svg``, ``NAME.png`` and ``NAME.pdf`` of each figure.
+    Returns dict of str to bytes: ``NAME.csv``, ``NAME.svg``, ``NAME.png`` and ``NAME.pdf`` of each
+        figure.
     """
     some: list[tuple[str, Panel | Heat | Sequence[Images]]] = [(one.key, one) for one in panels]
     some += [(f"{key}-pictures-{at + 1}", row) for at, row in enumerate(images) if row]

@@ -67,11 +67,8 @@ def new_part(frames: Array, answered: Array) -> tuple[Array, Array, Array]:
         (`checked_probe`).
     ``answered``, (present, features, width) float64: Orthonormal or zero columns.
 
-    Returns
-    -------
-    C : (present, width, columns) float64
-    U : (present, features, columns) float64
-    D : (present, columns, columns) float64
+    Returns C (present, width, columns), U (present, features, columns) and D (present, columns,
+    columns), float64.
     """
     known = transpose(answered) @ frames
     rest = remove_span(frames - answered @ known, answered)

@@ -91,8 +91,6 @@ class InexactUzawa(ConsensusMethod):
     Each client minimises ``f_i(x) - <H_i, x> + penalty |x - z|^2 / 2``, exactly or by gradient
     steps from z; the server averages; ``H_i <- H_i + dual_step (z - x_i)``.
 
-    Notes
-    -----
     With r = 0 and omega = 1/(n gamma) this is deterministic Scaffnew or SCAFFOLD (algorithm 1);
     with the exact solve and omega = r it is ADMM. The printed average ``mean x - mean H / r`` is
     corrected here to ``mean x``: the two agree in exact arithmetic, but the printed one multiplies

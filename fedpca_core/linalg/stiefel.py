@@ -35,12 +35,8 @@ def orthonormalise(frames: Array) -> Array:
     The positive diagonal makes the factor unique, so equal spans reached along different routes
     (and different machines) give equal frames and averages cannot cancel.
 
-    ``frames``, (..., features, components) float64.
+    Returns (..., features, components) float64, as ``frames``.
 
-    Returns (..., features, components) float64.
-
-    Notes
-    -----
     A single frame takes Householder QR. A batch takes two Cholesky passes, which consist of matrix
     products and are as accurate up to a condition number of about 1e7; beyond that (or when a
     column vanishes) it takes Householder QR too.
@@ -108,9 +104,7 @@ def _cholesky_pass(frames: Array, gram: Array) -> Array:
 def check_finite(frames: Array) -> None:
     """Refuse frames (or their Gram matrices) with NaN or infinite entries: the run has diverged.
 
-    Raises
-    ------
-    InvalidInput
+    Raises InvalidInput.
     """
     require(
         bool(np.isfinite(frames).all()),
@@ -157,8 +151,6 @@ def polar(frames: Array) -> Array:
 
     Raises InvalidInput: entries that are not finite or whose squares overflow.
 
-    Notes
-    -----
     The inverse root of the components-by-components Gram matrix comes from
     `fedpca_core.linalg.inverse_root` where the singular values differ by less than about 2 to 1,
     else from an eigendecomposition and one step that squares away its rounding. Frames of condition

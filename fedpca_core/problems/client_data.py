@@ -223,10 +223,7 @@ class ClientData:
         In coordinates of its records, products with S_i are products with the smaller F^T F, which
         is kept.
 
-        Returns
-        -------
-        (features, m_i) float64
-        (m_i, m_i) float64
+        Returns (features, m_i) float64 and (m_i, m_i) float64.
         """
         assert self.factors is not None
         member = int(self.members[row])
@@ -314,10 +311,8 @@ class ClientData:
     def top_eigenvectors(self, components: int) -> tuple[Array, Array]:
         """Leading eigenpairs of every S_i.
 
-        Returns
-        -------
-        values : (clients, components), largest first
-        vectors : (clients, features, components)
+        Returns values (clients, components), largest first, and vectors (clients, features,
+        components).
         """
         if self.grams is None and self.factors is not None:
             values = np.empty((len(self.members), components))

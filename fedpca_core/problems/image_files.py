@@ -70,10 +70,7 @@ def load_images(name: str, folder: str | os.PathLike[str] | None = None) -> Imag
     ``name``: A key of `SOURCES`.
     ``folder``: The folder of data files; see `data_folder`.
 
-    Returns
-    -------
-    pixels : (records, side * side) float32, in [0, 1]
-    classes : (records,) int64
+    Returns pixels (records, side * side) float32, in [0, 1], and classes (records,) int64.
 
     Raises InvalidInput: an unknown name, a file that is not there or not as expected.
     """

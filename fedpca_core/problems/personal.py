@@ -55,8 +55,6 @@ def personal(
 
     Returns PersonalProblem: second moments are not centred; every client counts the same.
 
-    Notes
-    -----
     Frames, data and noise draw from separate streams, so turning ``spread`` moves the same clients
     apart and turning ``samples`` leaves their frames alone.
     """

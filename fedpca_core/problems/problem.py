@@ -198,10 +198,7 @@ class Problem:
         For noise on every product: the mean is one more release, which `privacy.account` adds to
         the products. The target stays that of this problem, without clipping.
 
-        Raises
-        ------
-        InvalidInput
-            As `private`.
+        Raises InvalidInput: as `private`.
         """
         records = self._coverable(budget)
         made = bound(self.client_data, records, self.record_norm, budget, streams, release)
@@ -349,10 +346,7 @@ def from_blocks(
     ``judged``: Whether values that are too large, or that do not vary, are refused: that looks at
         them.
 
-    Raises
-    ------
-    InvalidInput
-        Empty or non-finite blocks, unequal features, all zero.
+    Raises InvalidInput: empty or non-finite blocks, unequal features, all zero.
     """
     checked = checked_blocks(blocks, judged=judged)
     share = client_weights(weights, len(checked))

@@ -89,11 +89,7 @@ def features(
         texts, each of which becomes a feature that is 1 where a record has it and 0 elsewhere.
     ``without``: Columns that are no features: clients, labels.
 
-    Returns
-    -------
-    numbers : pandas.DataFrame of float64
-    left_out : list of str
-        Columns of dates and texts that nobody chose.
+    Returns the numbers, float64, and the columns of dates and texts that nobody chose.
 
     Raises InvalidInput: A chosen column of too many different texts.
     """

@@ -52,8 +52,6 @@ def synthetic(normal: int = 12_000, test: int = 8_000, seed: int = 0) -> Traffic
     ``test``: Test records; half of them attacks, equally of the types flood, scan, exfiltration and
         beacon.
 
-    Notes
-    -----
     ``flood`` scales the shared factors up (large, but shaped like normal traffic: the length of a
     record finds it and the distance to the subspace hardly does); ``scan`` pushes ports and targets
     up without the packets that belong to them; ``exfiltration`` sends much and receives little;

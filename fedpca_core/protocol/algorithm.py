@@ -211,10 +211,7 @@ class Algorithm(ABC):
     ``one_release``, ``remembers``: Whether all noisy products together cost what one costs, and
         whether that is because clients answer from memory.
 
-    Raises
-    ------
-    InvalidInput
-        A parameter that counts something is not a whole number.
+    Raises InvalidInput: a parameter that counts something is not a whole number.
     """
 
     uploads: ClassVar[Uploads] = Uploads.PRODUCTS

@@ -74,10 +74,7 @@ def made(
     ``nested``: How many algorithms are around this one.
     ``**given``: Fields that are made already.
 
-    Raises
-    ------
-    InvalidInput
-        A field that is missing, unknown or of the wrong type.
+    Raises InvalidInput: a field that is missing, unknown or of the wrong type.
     """
     types = _types(kind)  # type: ignore[arg-type]  # a class is hashable
     needed = [name for name, (_, must) in types.items() if must and name not in {**values, **given}]

@@ -78,10 +78,8 @@ class Trace:
     def state(self, name: str) -> Array:
         """One named part of the clients' state, (rounds + 1, clients, ...).
 
-        Raises
-        ------
-        InvalidInput
-            The method exposes nothing of that name, or the run holds no clients' states.
+        Raises InvalidInput: the method exposes nothing of that name, or the run holds no clients'
+        states.
         """
         states = self.kept_states()
         require(
@@ -94,10 +92,8 @@ class Trace:
     def kept_states(self) -> tuple[Arrays, ...]:
         """The clients' states of every round.
 
-        Raises
-        ------
-        InvalidInput
-            They left no client (a real deployment), or the run is too long to have kept them.
+        Raises InvalidInput: they left no client (a real deployment), or the run is too long to have
+        kept them.
         """
         if self.states is None:
             raise InvalidInput(

@@ -99,10 +99,7 @@ class Transcript:
     def seen(self, client: int) -> list[tuple[Exchange, int]]:
         """Exchanges a client took part in, with its row in their uploads.
 
-        Raises
-        ------
-        InvalidInput
-            Unknown client; messages hidden by secure aggregation or not recorded.
+        Raises InvalidInput: unknown client; messages hidden by secure aggregation or not recorded.
         """
         check_client(client, self.clients)
         found: list[tuple[Exchange, int]] = []

@@ -187,12 +187,8 @@ def own_problem(
     ``also``: Columns that are needed besides those that were chosen.
     ``**how``: Further arguments of `from_table`.
 
-    Raises
-    ------
-    NoFile
-        There is none.
-    InvalidInput
-        One that does not fit.
+    Raises NoFile: there is none.
+    Raises InvalidInput: one that does not fit.
     """
     if data is None:
         raise NoFile(

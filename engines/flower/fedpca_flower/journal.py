@@ -25,10 +25,7 @@ class Journal:
 
     ``number``: Of the job, 16 hexadecimal digits.
 
-    Raises
-    ------
-    InvalidInput
-        Nothing to go on from, or the journal of another job.
+    Raises InvalidInput: nothing to go on from, or the journal of another job.
     """
 
     def __init__(self, job: FedJob, folder: Path | None = None, *, resume: bool = False) -> None:

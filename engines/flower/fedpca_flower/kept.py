@@ -58,10 +58,7 @@ class Kept:
     def plain(self, named: tuple[str, ...], job: str) -> ClientData:
         """The second moment without noise, after which no ε can be stated any more.
 
-        Raises
-        ------
-        InvalidInput
-            The operator has set a limit, or the records are too few.
+        Raises InvalidInput: the operator has set a limit, or the records are too few.
         """
         limit = self.node.get("epsilon")
         require(
@@ -82,10 +79,8 @@ class Kept:
     ) -> ClientData:
         """The one noisy matrix for these terms and this state of the records, which is paid for.
 
-        Raises
-        ------
-        InvalidInput
-            More than the operator allows: of ε, or of clients that share the noise.
+        Raises InvalidInput: more than the operator allows: of ε, or of clients that share the
+        noise.
         """
         sharers, most = int(terms.get("sharers", 1)), int(self.node.get("sharers", 1))
         require(

@@ -105,10 +105,7 @@ class Ledger:
         ``key``: Of the records' state and the terms.
         ``prepared``: Reads the records, where there is no such matrix yet.
 
-        Raises
-        ------
-        InvalidInput
-            It would cost more than is left.
+        Raises InvalidInput: it would cost more than is left.
         """
         file = self.folder / f"release-{key}.npy"
         with self._alone():

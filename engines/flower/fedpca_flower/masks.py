@@ -17,11 +17,8 @@ FEWEST = 2
 def deal(me: Member, told: Told) -> Told:
     """Draw the masks' seeds for one occasion, and deal shares of them among its participants.
 
-    Raises
-    ------
-    InvalidInput
-        An occasion that was there before, whose old shares would open new masks; a sum that the
-        client is no part of, or over too few.
+    Raises InvalidInput: an occasion that was there before, whose old shares would open new masks; a
+    sum that the client is no part of, or over too few.
     """
     mine, occasion = me.memory.told, told["occasion"]
     keys = {int(client): key for client, key in told["keys"].items()}
@@ -49,10 +46,7 @@ def deal(me: Member, told: Told) -> Told:
 def unread(me: Member, told: Told) -> list[int]:
     """Whose shares cannot be read, or are not those that everybody was told of.
 
-    Raises
-    ------
-    InvalidInput
-        A second upload for one occasion; shares of too few, or of strangers.
+    Raises InvalidInput: a second upload for one occasion; shares of too few, or of strangers.
     """
     kept, terms = me.memory.told.get("masks") or {}, told["secure"]
     require(
@@ -83,10 +77,8 @@ def masked(me: Member, told: Told, down: Arrays, upload: Arrays) -> dict[str, se
 
     The masks belong to the question: of answers to different ones they do not cancel.
 
-    Raises
-    ------
-    InvalidInput
-        The sum holds an earlier upload that the client does not remember, or one that is too large.
+    Raises InvalidInput: the sum holds an earlier upload that the client does not remember, or one
+    that is too large.
     """
     memory, terms, weight = me.memory, told["secure"], told["weight"]
     point = secure.FixedPoint(terms["bound"], me.setting.clients)
@@ -112,10 +104,7 @@ def opening(me: Member, told: Told) -> Told:
 
     A server that was stopped may ask the same again, and is told the same.
 
-    Raises
-    ------
-    InvalidInput
-        A sum that the client is no part of, over strangers, or over too few.
+    Raises InvalidInput: a sum that the client is no part of, over strangers, or over too few.
     """
     kept, arrived = me.memory.told.get("masks") or {}, sorted(set(told["arrived"]))
     require(

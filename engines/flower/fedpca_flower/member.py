@@ -137,11 +137,8 @@ class Member:
     def own_data(self) -> ClientData:
         """The client's data as the run may use them: plain, or its one noisy release.
 
-        Raises
-        ------
-        InvalidInput
-            Records that have changed since the client entered the run; a release that the node's
-            ledger does not allow.
+        Raises InvalidInput: records that have changed since the client entered the run; a release
+        that the node's ledger does not allow.
         """
         told = self.memory.told
         named, seen = tuple(told["columns"]), told["records"]

@@ -25,10 +25,7 @@ class Memory:
     ``arrays``: ``state``, ``pending`` (a step whose upload is not known to have counted),
         ``agreed``.
 
-    Raises
-    ------
-    InvalidInput
-        A number that is none, which would be part of a file's name.
+    Raises InvalidInput: a number that is none, which would be part of a file's name.
     """
 
     def __init__(self, context: Context, job: object) -> None:

@@ -113,11 +113,8 @@ class Questions:
 
         ``nothing``: The uploads of nobody, (0, ...), which declare those of everybody.
 
-        Raises
-        ------
-        InvalidInput
-            Too few answered within the job's patience, or the method cannot do without somebody
-            who was left out.
+        Raises InvalidInput: too few answered within the job's patience, or the method cannot do
+        without somebody who was left out.
         """
         planned = set(plan.participants.tolist())
         # Who came late to a sum that waits for all would be asked alone, which no sum hides.

@@ -64,10 +64,7 @@ class FixedPoint:
     def words(self, messages: Arrays) -> Words:
         """The messages as words.
 
-        Raises
-        ------
-        InvalidInput
-            Entries that could overflow the sum; nothing is clipped.
+        Raises InvalidInput: entries that could overflow the sum; nothing is clipped.
         """
         limit = self.bound / self.clients
         for name, array in messages.items():
@@ -192,11 +189,9 @@ def dealt(
 
     ``keys``: Every participant's public key of the whole run, the client's own included.
 
-    Returns
-    -------
-    dict
-        ``public``: the pairs' key; ``seal``: the mark of the own seed; and for each participant a
-        box that only it can open (``boxes``) and the marks of the two shares in it (``marks``).
+    Returns dict: ``public``: the pairs' key; ``seal``: the mark of the own seed; and for each
+        participant a box that only it can open (``boxes``) and the marks of the two shares in it
+        (``marks``).
     """
     holders, public = sorted(keys), key(pairs)[1]
     shares = [

@@ -123,8 +123,6 @@ def largest_stable_steps(outside: Array, inside: Array, penalty: Array, limit: i
 
     Returns (clients,) int64.
 
-    Notes
-    -----
     Not in the FAPS paper. The stability number is
     ``kappa_i = beta_i (1 + r_i + ... + r_i^(J-1)) / (c_i + beta_i)`` with
     ``r_i = a_i / (c_i + beta_i)``: one round moves the client's X_i by kappa_i times the step an

@@ -91,11 +91,8 @@ class LatticeQuestion:
 def certify(question: LatticeQuestion, attempt: Attempt) -> tuple[Certificate, Array]:
     """Settle the directions of an attempt and judge the outcome.
 
-    Returns
-    -------
-    Certificate
-    whole : (features, samples) float64
-        Meaningless unless the certificate is valid.
+    Returns the certificate, and the whole records, (features, samples) float64: meaningless unless
+    the certificate is valid.
     """
     assert attempt.directions is not None
     lattice, samples = question.lattice, question.samples

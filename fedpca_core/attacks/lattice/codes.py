@@ -103,11 +103,8 @@ def sets_of_records(counts: IntArray, samples: int, work: int) -> tuple[list[Int
     ``counts``, (features, features) int64.
     ``work``: Numbers of ones that are tried at most.
 
-    Returns
-    -------
-    sets : list of (features, samples) int64
-    whole : bool
-        Whether the search was brought to an end: all sets are listed, or two were found.
+    Returns the sets, (features, samples) int64 each, and whether the search was brought to an end:
+    all sets are listed, or two were found.
     """
     found: list[IntArray] = []
     left = work

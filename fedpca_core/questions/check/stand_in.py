@@ -21,12 +21,8 @@ STRANGERS = 200
 def drawn(settings: CheckSettings, seed: int) -> tuple[Problem, Array]:
     """A problem like the deployment's, and records of the same kind that nobody holds.
 
-    Returns
-    -------
-    problem : Problem
-        Of as many clients as are needed to hide in, each of the stated size.
-    strangers : (features, STRANGERS) float64
-        Treated as the attacked client's records are.
+    Returns the problem, of as many clients as are needed to hide in, each of the stated size, and
+    the strangers, (features, STRANGERS) float64, treated as the attacked client's records are.
     """
     generator = Streams(seed).generator("data")
     n, m = settings.features, settings.samples
