@@ -11,8 +11,9 @@ How to add one
    what is run (one value, one method, one seed; ``configuration`` holds all that its numbers depend
    on), ``run(cell, size)`` returns `Number`s. Add an instance to `EXPERIMENTS`.
 4. *The results.* ``python -m fedpca_core reproduce KEY --seeds 5 --out DIR`` (``--paper-size``),
-   then copy ``KEY-live.csv`` and ``.json`` (``KEY-paper.*``) into ``papers/data``. Nothing there is
-   edited by hand, and no verdict is written: `fedpca_core.papers.judge` works it out.
+   then copy ``KEY-live.csv`` and ``.json`` (``KEY-paper.*``) into ``papers/data``, or add cells to
+   those that are there: ``python -m scripts.stored KEY DIR``. Nothing there is edited by hand, and
+   no verdict is written: `fedpca_core.papers.judge` works it out.
 5. *The list.* An item of docs/coverage.toml; the test of docs/coverage.md makes the page anew.
 """
 

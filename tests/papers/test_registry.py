@@ -15,9 +15,10 @@ from fedpca_core.papers import reproduce as runner
 from fedpca_core.papers.experiment import Cell, Experiment, Number
 from fedpca_core.papers.registry import ENTRIES, EXPERIMENTS, quote, results
 from fedpca_core.papers.reproduce import reproduce
-from fedpca_core.papers.results import commit, shipped
+from fedpca_core.papers.results import commit, shipped, write_results
 from fedpca_core.questions.papers.page import PapersSettings
 from fedpca_core.steps import Step, outcome
+from scripts.stored import add
 
 
 class Squares(Experiment):
@@ -74,6 +75,30 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(tmp_path):
     found = outcome(reproduce(second, "live", 2, tmp_path))
     assert second.computed == ["3--square--seed-1"]
     pd.testing.assert_frame_equal(found, outcome(reproduce(whole, "live", 2)))
+
+
+def test_finished_cells_are_added_to_what_is_stored(tmp_path):
+    """What is stored stays to the last byte, what is added is what a run of all gives."""
+    first, more, stored = (tmp_path / name for name in ("first", "more", "stored"))
+    squares = Squares()
+    few = outcome(reproduce(squares, "paper", 1, first))
+    write_results(few, squares, "paper", stored)
+    whole = outcome(reproduce(squares, "paper", 2, more))
+    file, about = stored / "squares-paper.csv", stored / "squares-paper.json"
+    before, began = file.read_text(), json.loads(about.read_text())
+    with pytest.raises(InvalidInput, match="is stored already; leave it out"):
+        add(squares, [more], stored)
+    assert file.read_text() == before
+    for old in more.rglob("*seed-0.json"):
+        old.unlink()
+    assert add(squares, [more], stored) == 2
+    assert file.read_text().startswith(before)
+    found = pd.read_csv(file, dtype={"part": str}).sort_values(["part", "seed"], ignore_index=True)
+    pd.testing.assert_frame_equal(found, whole, check_dtype=False)
+    now = json.loads(about.read_text())
+    assert now["seeds"] == [0, 1] and now["finished"] >= began["finished"]
+    with pytest.raises(InvalidInput, match="No finished cell of “squares”"):
+        add(squares, [tmp_path / "nowhere"], stored)
 
 
 def test_a_cell_of_another_configuration_is_run_again(tmp_path):
