@@ -3,8 +3,9 @@
 Whoever runs it may stop at every step and keep what there is.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 R = TypeVar("R")
@@ -60,6 +61,14 @@ def changed(steps: Generator[U, None, T], how: Callable[[U], Step[Any]]) -> Part
         except StopIteration as finished:
             return finished.value
         yield how(step)
+
+
+def in_turn(
+    things: Collection[U], begin: float = 0.0, end: float = 1.0
+) -> Iterator[tuple[U, tuple[float, float]]]:
+    """Each of some things, with the share of the whole from ``begin`` to ``end`` that it takes."""
+    ends = [begin + (end - begin) * index / max(1, len(things)) for index in range(len(things) + 1)]
+    yield from zip(things, pairwise(ends), strict=True)
 
 
 def part(steps: Generator[Step[Any], None, T], begin: float, end: float) -> Part[T]:

@@ -27,7 +27,7 @@ from fedpca_core.linalg.stiefel import symmetric_part
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.shares import NEARLY, Share, averaged
 from fedpca_core.shares import counted as shared
-from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.steps import Part, Run, Step, in_turn, part
 
 #: What gives all of a target away, and what gives nothing: relative error as a share of the best
 #: public guess's, sine of an angle, share of the records, how often a member is ranked above a
@@ -231,7 +231,10 @@ def trial(
     only : str
         Key of an attack on the matrix that is run whether or not a count says that it fits, and
         no other.
+
+    Raises InvalidInput: the client's records are public.
     """
+    deployment.algorithm.check_protected(client)
     fitting = list(on_matrices(deployment, client))
     if not thorough:
         quick = [one for one in fitting if not one.searches and one.target is not Target.NEWCOMER]
@@ -244,10 +247,9 @@ def trial(
     # The round of the client's first message, or of the first sum that it is in.
     since = next((one.round for one in view.exchanges if client in one.participants), None)
     found = Trial(deployment, client, waiting=prices, since=since, rounds=len(view.exchanges))
-    for number, attack in enumerate(fitting):
+    for attack, share in in_turn(fitting, 0.0, 0.7):
         if not only and effort.leaves(attack, prices[attack.key]):
             continue
-        share = 0.7 * number / len(fitting), 0.7 * (number + 1) / len(fitting)
         try:
             reading = attack.read(view, deployment, client, effort)
             states: Sequence[Belief] = yield from part(reading, *share)

@@ -42,7 +42,9 @@ with st.sidebar:
         if METHODS[method].plans_products:
             controls.parameter("draws")
             with st.expander("Schedule and messages"):
-                controls.draw("decaying_gaps", "alignment", "literal", "surplus")
+                controls.draw(
+                    "decaying_gaps", "alignment", "public_reference", "literal", "surplus"
+                )
         st.header("Data", anchor=False)
         problem = controls.parameter("problem")
         if problem == "table":

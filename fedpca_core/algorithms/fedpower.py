@@ -5,6 +5,14 @@ times the server averages the Y of the machines it drew, each rotated onto the r
 orthonormalises and broadcasts (FedPower, Algorithm 2). Noise enters every product, hidden ones too:
 ``orth`` has no bounded sensitivity, so leaving it out would void the guarantee. In a deployment
 each machine draws N from entropy of its own; a simulation draws it from the run's seed.
+
+Where the reference machine's records are public (Remark 1), everybody, the server too, has them
+beforehand: they are no message of the run. Each machine computes the reference's path from them
+and from the broadcast, without noise, rotates its own product onto it and uploads the result, a
+function of its noisy products and of public facts, so that ε is what it was. Nobody uploads a
+frame, and the server needs sums alone. The reference computes, uploads when drawn and counts as
+before, but without noise, which would hide nothing; for the same reason no ε and no finding is
+about it, and whoever likes can take its part out of a sum over the others.
 """
 
 from collections import deque
@@ -24,9 +32,9 @@ from fedpca_core.algorithms.local_products import (
     within_budget,
 )
 from fedpca_core.algorithms.method import Look, Method
-from fedpca_core.arrays import Arrays
+from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require, require_noise
-from fedpca_core.linalg.stiefel import orthonormalise, uniform_frame
+from fedpca_core.linalg.stiefel import orthonormalise, procrustes, uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
 from fedpca_core.streams import Streams
@@ -64,6 +72,8 @@ class FedPower(Algorithm):
         Upload the own frame always, as the paper's listing does, even where the server knows it.
     reference : int
         Machine that is aligned to: without it no round ends, but it is averaged only when drawn.
+    public : bool
+        The reference's records are public: machines align by themselves and upload no frames.
     """
 
     title: ClassVar[str] = "FedPower"
@@ -81,10 +91,19 @@ class FedPower(Algorithm):
     draws: int | None = None
     literal: bool = False
     reference: int = 0
+    public: bool = False
 
     @property
     def indispensable(self) -> tuple[int, ...]:  # type: ignore[override]
-        return (self.reference,)
+        return () if self.public else (self.reference,)
+
+    @property
+    def public_clients(self) -> tuple[int, ...]:  # type: ignore[override]
+        return (self.reference,) if self.public else ()
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        return ("literal",) if self.public else ()
 
     @cached_property
     def times(self) -> tuple[int, ...]:
@@ -103,8 +122,12 @@ class FedPower(Algorithm):
 
     @property
     def needs_individual_uploads(self) -> bool:  # type: ignore[override]
-        """Alignment reads every machine's own frame; sums are enough without it."""
-        return self.alignment and self.period > 1
+        """Alignment at the server reads every machine's own frame; else sums are enough."""
+        return self.alignment and self.period > 1 and not self.public
+
+    def aligns(self, plan: Plan) -> bool:
+        """Whether uploads of a round are rotated: all frames of gap 1 are the broadcast."""
+        return self.alignment and (plan.extra["output"] or plan.local_steps > 1)
 
     def drawn(self, setting: Setting) -> int | None:
         """K of this run, or None for full participation."""
@@ -113,7 +136,9 @@ class FedPower(Algorithm):
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = uniform_frame(streams.generator("start"), setting.features, self.width)
-        server = {"frame": frame, "time": 0, "weights": setting.weights}
+        # Everybody has these records, so that products with them are not metered.
+        known = data.only(np.array([self.reference])).metered() if self.public else None
+        server = {"frame": frame, "time": 0, "weights": setting.weights, "known": known}
         return server, {"made": np.zeros(setting.clients)}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
@@ -121,7 +146,7 @@ class FedPower(Algorithm):
         until = next((later for later in self.times if later > time), None)
         if until is not None and (draws := self.drawn(setting)) is not None:
             weights = drawn_weights(draws, setting.weights, streams.generator("sampling", round_))
-        participants = uploading(weights, self.reference)
+        participants = uploading(weights, self.indispensable)
         end = self.products if until is None else until
         return Plan(
             round=round_,
@@ -131,31 +156,41 @@ class FedPower(Algorithm):
             recipients=setting.clients,
             local_steps=end - time,
             stop=end == self.products,
-            extra={"time": time, "output": until is None, "all weights": weights},
+            extra={"time": time, "output": until is None, "all": weights, "known": server["known"]},
         )
 
     def client(
         self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
     ) -> Step:
-        frame, time = downlink["frame"], int(plan.extra["time"])
+        frame = downlink["frame"]
         clients = {"made": clients["made"] + plan.local_steps}
         if self.noise > 0:
             frame = within_budget(frame, clients["made"], self.width, self.products)
-        noise = (self.noise * data.samples.mean() / data.samples)[data.members]
-        frames, products, _ = deque(local_path(data, frame, time, plan, noise, streams), 1).pop()
-        if plan.extra["output"]:
-            return {"frame": orthonormalise(products)}, clients
-        uplink = {"product": products}
-        if self.literal or (plan.local_steps > 1 and self.alignment):
-            uplink["frame"] = np.array(np.broadcast_to(frames, products.shape))
+        spread = self.noise_of(data.samples)[data.members]
+        basis, products = self._path(data, frame, plan, spread, streams)
+        name, upload = ("frame", basis) if plan.extra["output"] else ("product", products)
+        if self.public and self.aligns(plan):
+            onto, _ = self._path(plan.extra["known"], frame, plan, np.zeros(1), streams)
+            upload = upload @ procrustes(basis, onto)
+        uplink = {name: upload}
+        if name == "product" and not self.public and (self.literal or self.aligns(plan)):
+            uplink["frame"] = np.array(np.broadcast_to(basis, products.shape))
         return uplink, clients
+
+    def _path(
+        self, data: ClientData, frame: Array, plan: Plan, spread: Array, streams: Streams
+    ) -> tuple[Array, Array]:
+        """The products of a round: the frames that alignment reads, and the last product."""
+        path = local_path(data, frame, int(plan.extra["time"]), plan, spread, streams)
+        frames, products, _ = deque(path, 1).pop()
+        return orthonormalise(products) if plan.extra["output"] else frames, products
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         name = "frame" if plan.extra["output"] else "product"
-        aligned = self.alignment and (name == "frame" or plan.local_steps > 1)
+        aligned = self.aligns(plan) and not self.public
         total = aligned_total(inbox, name, self.reference) if aligned else inbox.total(name)
-        more = {"time": plan.extra["time"] + plan.local_steps, "weights": plan.extra["all weights"]}
-        return Reply({"frame": orthonormalise(total), **more})
+        more = {"time": plan.extra["time"] + plan.local_steps, "weights": plan.extra["all"]}
+        return Reply({**server, "frame": orthonormalise(total), **more})
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
@@ -183,6 +218,7 @@ METHODS = (
             period=settings.local_steps,
             decay=settings.decaying_gaps,
             alignment=settings.alignment,
+            public=settings.public_reference,
             literal=settings.literal,
             draws=settings.draws or None,
         ),

@@ -127,10 +127,10 @@ def drawn_weights(draws: int, weights: Array, generator: np.random.Generator) ->
     return generator.multinomial(draws, weights) / draws
 
 
-def uploading(weights: Array, reference: int) -> IntArray:
-    """Machines that count in the average, and the reference."""
+def uploading(weights: Array, always: tuple[int, ...]) -> IntArray:
+    """Machines that count in the average, and those without whom no round ends."""
     uploads = weights > 0
-    uploads[reference] = True
+    uploads[list(always)] = True
     return np.flatnonzero(uploads).astype(np.int64)
 
 

@@ -90,7 +90,7 @@ class Noisy(Wrapper):
         )
         guarded = NoisyAnswers(
             data,
-            (self.noise * data.samples.mean() / data.samples)[data.members],
+            self.noise_of(data.samples)[data.members],
             streams.generator("noise", plan.round),
             clients["answered"] if self.one_release else None,
             self.components,

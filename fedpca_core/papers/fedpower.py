@@ -58,54 +58,30 @@ def _spiked(size: Size, seed: int) -> Problem:
     return spiked_covariance(features=size.features, samples=size.samples, seed=seed)
 
 
-def _blocks(size: Size, seed: int) -> Problem:
-    networks = size.samples // size.features
-    return block_model(nodes=size.features, networks=networks, seed=seed)
-
-
-def _raw_blocks(size: Size, seed: int) -> Problem:
-    networks = size.samples // size.features
-    return block_model(nodes=size.features, networks=networks, seed=seed, normalised=False)
-
-
 #: A record of Model II.
 ROW_OF_A_NETWORK = (
     "A record is one row of a network's adjacency matrix. An undirected edge sits in two rows and "
     "changes the norms of both, so this ε protects rows: neither edges nor nodes."
 )
 
+
+def _of_blocks(words: str, networks: int, live: Size, *, normalised: bool = True) -> Model:
+    """Model II with so many networks a machine at the paper's size."""
+
+    def draw(size: Size, seed: int) -> Problem:
+        each = size.samples // size.features
+        return block_model(size.features, networks=each, seed=seed, normalised=normalised)
+
+    sizes = {"paper": Size(1000, 1000 * networks), "live": live}
+    return Model(f"Model II: block model, {words}", 2, 2, sizes, draw, ROW_OF_A_NETWORK)
+
+
+_SIZES_OF_MODEL_I = {"paper": Size(100, 100_000), "live": Size(40, 30_000)}
 MODELS: Mapping[str, Model] = {
-    "spiked": Model(
-        "Model I: spiked covariance",
-        4,
-        5,
-        {"paper": Size(100, 100_000), "live": Size(40, 30_000)},
-        _spiked,
-    ),
-    "blocks": Model(
-        "Model II: block model, one network a machine",
-        2,
-        2,
-        {"paper": Size(1000, 1000), "live": Size(300, 2 * 300)},
-        _blocks,
-        ROW_OF_A_NETWORK,
-    ),
-    "many blocks": Model(
-        "Model II: block model, many networks a machine",
-        2,
-        2,
-        {"paper": Size(1000, 64 * 1000), "live": Size(150, 164 * 150)},
-        _blocks,
-        ROW_OF_A_NETWORK,
-    ),
-    "raw blocks": Model(
-        "Model II: block model, rows as they are",
-        2,
-        2,
-        {"paper": Size(1000, 1000), "live": Size(300, 2 * 300)},
-        _raw_blocks,
-        ROW_OF_A_NETWORK,
-    ),
+    "spiked": Model("Model I: spiked covariance", 4, 5, _SIZES_OF_MODEL_I, _spiked),
+    "blocks": _of_blocks("one network a machine", 1, Size(300, 2 * 300)),
+    "many blocks": _of_blocks("many networks a machine", 64, Size(150, 164 * 150)),
+    "raw blocks": _of_blocks("rows as they are", 1, Size(300, 2 * 300), normalised=False),
 }
 
 
@@ -182,19 +158,21 @@ def figure(key: str) -> FigurePanel:
     return known[key]
 
 
-def algorithm(entry: FigurePanel, variant: Variant, samples: int) -> FedPower:
+def algorithm(
+    entry: FigurePanel, variant: Variant, samples: int, products: int = PRODUCTS
+) -> FedPower:
     """FedPower as one curve of a panel runs it, with clients of so many records."""
     model = MODELS[entry.model]
     noise = 0.0
     if math.isfinite(variant.epsilon):
         calibration = Calibration(
-            entry.calibration, variant.epsilon, DELTA, PRODUCTS, model.columns
+            entry.calibration, variant.epsilon, DELTA, products, model.columns
         )
         noise = float(calibration.noise(samples))
     return FedPower(
         components=model.components,
         columns=model.columns,
-        products=PRODUCTS,
+        products=products,
         period=variant.period,
         noise=noise,
         draws=variant.draws,

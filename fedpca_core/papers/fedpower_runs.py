@@ -22,6 +22,7 @@ from fedpca_core.papers.fedpower import (
     PRODUCTS,
     FigurePanel,
     Model,
+    Variant,
     algorithm,
 )
 from fedpca_core.privacy import Calibration
@@ -57,11 +58,11 @@ def _ran(problem: Problem, run: FedPower, cell: Cell) -> Part[tuple[Trace, np.nd
     return trace, largest_sine(trace.estimates, problem.target(run.components))
 
 
-def _words(model: Model, size: Size) -> str:
+def _words(model: Model, size: Size, products: int = PRODUCTS) -> str:
     chosen = model.sizes[size]
     return (
         f"{CLIENTS} clients with {chosen.samples:,} records of {chosen.features} features each, "
-        f"{model.components} components, T = {PRODUCTS} local products, δ = {DELTA:g}"
+        f"{model.components} components, T = {products} local products, δ = {DELTA:g}"
     )
 
 
@@ -129,27 +130,16 @@ class FixedGaps(Experiment):
         ]
 
     def described(self, size: Size) -> str:
-        model = MODELS["spiked"]
-        return _words(model, size).replace(f"T = {PRODUCTS}", f"T = {FIXED_PRODUCTS}")
+        return _words(MODELS["spiked"], size, FIXED_PRODUCTS)
 
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
         yield Step(0.0, f"{cell.name}: drawing the data")
-        problem, model = _drawn("spiked", size, cell.seed), MODELS["spiked"]
+        problem, samples = _drawn("spiked", size, cell.seed), MODELS["spiked"].sizes[size].samples
         budget, words = cell.series.split(", ")
-        epsilon = float(budget.removeprefix("ε = "))
-        noise = 0.0
-        if np.isfinite(epsilon):
-            bought = Calibration("published", epsilon, DELTA, FIXED_PRODUCTS, model.columns)
-            noise = float(bought.noise(model.sizes[size].samples))
-        run = FedPower(
-            model.components,
-            columns=model.columns,
-            products=FIXED_PRODUCTS,
-            period=int(cell.part),
-            decay=False,
-            alignment=words == "aligned",
-            noise=noise,
-        )
+        variant = Variant(budget, int(cell.part), float(budget.removeprefix("ε = ")))
+        # As Figure 3 runs, but for these.
+        run = algorithm(FIGURES[0], variant, samples, FIXED_PRODUCTS)
+        run = replace(run, decay=False, alignment=words == "aligned")
         trace, sines = yield from _ran(problem, run, cell)
         drift = largest_drift(problem, trace)
         found = {"final": float(sines[-1]), "drift": drift}

@@ -18,7 +18,7 @@ from fedpca_core.errors import require
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Size, tidy
 from fedpca_core.papers.results import commit, peak_memory
 from fedpca_core.problems.data_sets import require_here
-from fedpca_core.steps import Run, Step, part
+from fedpca_core.steps import Run, Step, in_turn, part
 from fedpca_core.study.files import write_whole
 
 
@@ -58,8 +58,7 @@ def reproduce(
         )
     chosen = [cell for cell in cells if not only or cell.series in only]
     tables: list[pd.DataFrame] = []
-    for position, cell in enumerate(chosen):
-        share = position / len(chosen), (position + 1) / len(chosen)
+    for cell, share in in_turn(chosen):
         file = None if out is None else _file(out, experiment, size, cell)
         numbers: Sequence[Number] | None = None if file is None else kept(file, cell)
         if numbers is None:

@@ -56,15 +56,17 @@ def account(
     ``client``: Sizes may differ; noise is in proportion to sensitivity, so epsilon does not.
     ``trust``: Who the clients of a run with shared noise rely on; by default nobody colludes or
         drops out. Ignored where every client adds its noise in full.
+
+    Raises InvalidInput: the client's records are public.
     """
     if setting.guarantee is not None:
         return setting.guarantee  # whatever follows the one release is post-processing
+    algorithm.check_protected(client)
     if not (algorithm.adds_noise or accountable(algorithm)):
         return refusal(algorithm.unwrapped)
     if algorithm.noise > 0 and (reason := unbounded(setting, clip_norm)) is not None:
         return Refusal(reason)
-    noise = algorithm.noise * float(setting.samples.mean() / setting.samples[client])
-    samples = int(setting.samples[client])
+    noise, samples = algorithm.noise_of(setting.samples)[client], int(setting.samples[client])
     if algorithm.plans_products:
         power = cast(FedPower, algorithm)
         drawn = power.drawn(setting)
@@ -75,7 +77,10 @@ def account(
             float(exact_sensitivity(power.width, samples, clip_norm)),
             clip_norm,
             sampling=FULL if drawn is None else f"{drawn} {WITH_REPLACEMENT}",
-            public=setting.public,
+            public=(
+                *setting.public,
+                *(f"all records of client {known}" for known in power.public_clients),
+            ),
         )
         return found.after(setting.paid_mean)
     once, released = algorithm.one_release, EACH_IN_FULL
@@ -86,7 +91,7 @@ def account(
     if algorithm.shares_noise:
         trust = Trust(0) if trust is None else trust
         towards = trust.sentence(setting.clients)
-        size, noise = _in_the_sum(size, algorithm.noise, setting, trust, client)
+        size, noise = _in_the_sum(size, algorithm, setting, trust, client)
     subset = f"{setting.participants_per_round} {WITHOUT_REPLACEMENT}"
     found = guarantee(
         noise,
@@ -120,7 +125,7 @@ def within(
     left = float(mu_of(epsilon, delta)) ** 2 - (0.0 if mean is None else mean.mu**2)
     require(left > 0, "The noisy mean has spent the whole budget; pay less for it.")
     worst = 0.0
-    for client in range(setting.clients):
+    for client in algorithm.protected(setting.clients).tolist():
         accounted = account(
             replace(algorithm, noise=1.0),
             replace(setting, paid_mean=None),
@@ -135,10 +140,10 @@ def within(
 
 
 def _in_the_sum(
-    size: float, noise: float, setting: Setting, trust: Trust, client: int
+    size: float, algorithm: Algorithm, setting: Setting, trust: Trust, client: int
 ) -> tuple[float, float]:
     """Sensitivity of the weighted sum, and the noise in it of the h quietest clients."""
-    shares = np.sort(setting.weights * noise * setting.samples.mean() / setting.samples)
+    shares = np.sort(setting.weights * algorithm.noise_of(setting.samples))
     heard = shares[: trust.honest(setting.clients)]
     return float(setting.weights[client]) * size, float(np.linalg.norm(heard))
 
@@ -248,13 +253,13 @@ def releases_made(trace: Trace) -> IntArray:
 
 
 def spent(trace: Trace, algorithm: FedPower, *, delta: float, clip_norm: float = 1.0) -> Array:
-    """Epsilon each client has really spent in a finished run, (clients,); well below 1 ms.
+    """Epsilon each client has really spent in a finished run, (clients,); ∞ of public records.
 
     A noisy mean that was paid for before the run is in it, also for clients that were never drawn.
     """
     setting = trace.setting
     return true_epsilon(
-        algorithm.noise * setting.samples.mean() / setting.samples,
+        algorithm.noise_of(setting.samples),
         delta,
         releases_made(trace),
         algorithm.width,

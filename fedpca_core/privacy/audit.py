@@ -68,13 +68,9 @@ def gaussian_audit(first: Array, second: Array, delta: float, *, confidence: flo
     """
     misses, alarms = error_bounds(first, second, confidence)
     mu = max(0.0, -float(ndtri(alarms)) - float(ndtri(misses)))
-    return Audit(
-        float(gaussian.epsilon_of(mu, delta)),
-        delta,
-        confidence,
-        len(first) + len(second),
-        "Gaussian differential privacy, rates by Clopper and Pearson",
-    )
+    epsilon = float(gaussian.epsilon_of(mu, delta))
+    way = "Gaussian differential privacy, rates by Clopper and Pearson"
+    return Audit(epsilon, delta, confidence, len(first) + len(second), way)
 
 
 def plain_audit(first: Array, second: Array, delta: float, *, confidence: float = 0.95) -> Audit:
@@ -112,13 +108,9 @@ def ranking_audit(first: Array, second: Array, delta: float, *, confidence: floa
         widened = float(student.ppf(confidence, min(len(ones), len(twos)) - 1))
         lowest = float(expit(logit(area) - widened * spread))
     mu = np.sqrt(2.0) * float(ndtri(lowest)) if lowest > 0.5 else 0.0
-    return Audit(
-        float(gaussian.epsilon_of(mu, delta)),
-        delta,
-        confidence,
-        len(ones) + len(twos),
-        "Gaussian differential privacy, log-odds of the area under the curve by DeLong",
-    )
+    epsilon = float(gaussian.epsilon_of(mu, delta))
+    way = "Gaussian differential privacy, log-odds of the area under the curve by DeLong"
+    return Audit(epsilon, delta, confidence, len(ones) + len(twos), way)
 
 
 def _check(first: Array, second: Array, confidence: float) -> None:

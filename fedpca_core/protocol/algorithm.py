@@ -195,6 +195,8 @@ class Algorithm(ABC):
     ``spent``: Client state that counts what has left a client. Where an upload is lost on a network
         the client forgets the round, but not these.
     ``indispensable``: Clients without whom no round can be finished.
+    ``public_clients``: Clients whose records everybody knows: no noise hides them, and no finding
+        is about them.
     ``waits``: True when the rule "memory" for absent clients is to stand still until each has
         answered.
     ``one_round``: True when a run ends once every client has been heard.
@@ -223,6 +225,7 @@ class Algorithm(ABC):
     agreed: ClassVar[tuple[str, ...]] = ()
     spent: ClassVar[tuple[str, ...]] = ()
     indispensable: ClassVar[tuple[int, ...]] = ()
+    public_clients: ClassVar[tuple[int, ...]] = ()
     waits: ClassVar[bool] = False
     one_round: ClassVar[bool] = False
     one_product: ClassVar[bool] = False
@@ -250,6 +253,24 @@ class Algorithm(ABC):
     def unwrapped(self) -> Algorithm:
         """The method itself, where this one changes part of it."""
         return self
+
+    def protected(self, clients: int) -> IntArray:
+        """Those of so many clients whose records are not public."""
+        return np.setdiff1d(np.arange(clients), self.public_clients)
+
+    def noise_of(self, samples: IntArray) -> Array:
+        """Standard deviation of the noise on each client's products, (clients,)."""
+        found = np.asarray(self.noise * samples.mean() / samples, dtype=float)
+        found[list(self.public_clients)] = 0.0
+        return found
+
+    def check_protected(self, client: int) -> None:
+        """Refuse to speak of what a run gives away of a client whose records are public."""
+        require(
+            client not in self.public_clients,
+            f"The records of client {client} are public, so that {self.title} has nothing of them "
+            "to hide or to give away; choose another client.",
+        )
 
     @property
     def width(self) -> int:

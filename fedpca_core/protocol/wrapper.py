@@ -31,6 +31,7 @@ class Wrapper(Algorithm):
     agreed = _of_the_method("agreed")
     waits = _of_the_method("waits")
     indispensable = _of_the_method("indispensable")
+    public_clients = _of_the_method("public_clients")
 
     start = _of_the_method("start")
     plan = _of_the_method("plan")

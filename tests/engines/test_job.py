@@ -72,3 +72,8 @@ def test_an_array_travels_as_its_bytes_and_nothing_more(array):
 def test_parameters_that_do_not_fit_are_refused(changes, words):
     with pytest.raises(InvalidInput, match=words):
         FedJob(**{"algorithm": fp.SSI(3), "clients": 3, **changes})
+
+
+def test_a_public_reference_is_no_job_since_nobody_has_its_records():
+    with pytest.raises(InvalidInput, match="let the server align"):
+        FedJob(algorithm=fp.FedPower(2, public=True), clients=3)

@@ -402,8 +402,9 @@ def test_one_record_of_the_smallest_client_has_the_most_to_lose(
 
 def test_shared_noise_needs_sums_and_says_so() -> None:
     shared = replace(SMALL, trusted="clients")
-    with pytest.raises(InvalidInput, match="reads single uploads"):
-        result_of(PrivateRun(), replace(shared, local_steps=2))
+    for other in ({"local_steps": 2}, {"local_steps": 1, "public_reference": True}):
+        with pytest.raises(InvalidInput, match="no hidden products, no draws, no public reference"):
+            result_of(PrivateRun(), replace(shared, **other))
     for study in (Reconstruction(), RecordMembership(), Accountants(), ErrorBudget()):
         with pytest.raises(InvalidInput, match="let clients trust nobody here"):
             result_of(study, shared)

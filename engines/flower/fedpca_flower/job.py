@@ -91,6 +91,11 @@ class FedJob:
             "Noise that clients share covers sums over all of them only, and on a network one may "
             "fall silent; let each client add its noise in full.",
         )
+        require(
+            not self.algorithm.public_clients,
+            "On a network no client has the records that are said to be public, so that none can "
+            "align its own upload; let the server align (FedPower's public=False).",
+        )
         if self.colluding is not None:
             self._check_shared()
         require(

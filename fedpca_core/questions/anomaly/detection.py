@@ -33,7 +33,7 @@ from fedpca_core.questions.anomaly.trained import (
     told,
 )
 from fedpca_core.settings import Value
-from fedpca_core.steps import Run, Step, part
+from fedpca_core.steps import Run, Step, in_turn, part
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
 
@@ -434,8 +434,7 @@ class PublishedTable(Topic[BesidePublished]):
         ours = {
             "Self-learning PCA": _in_per_cent(local.oracle, (local.auc, local.average_precision))
         }
-        for index, (name, changes) in enumerate(_ROWS):
-            share = 0.2 + 0.8 * index / len(_ROWS), 0.2 + 0.8 * (index + 1) / len(_ROWS)
+        for (name, changes), share in in_turn(_ROWS, 0.2):
             chosen: dict[str, Any] = dict(changes)
             one = detector(name, replace(settings, **chosen), data)
             found = yield from part(one, *share)

@@ -19,7 +19,7 @@ from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import NOISE, TASK, TaskFacts, labelled, source
 from fedpca_core.questions.anomaly.trained import LEARNING, Topic
 from fedpca_core.settings import Value
-from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import stacked
 
@@ -105,9 +105,8 @@ class Poisoned(Topic[Courses]):
         on = labelled(settings, data, "Hiding a type of attack")
         hidden = hidden_type(settings, on)
         facts, rules = TaskFacts.of(on), dict[str, Course]()
-        for index, (rule, name) in enumerate(RULES.items()):
+        for (rule, name), share in in_turn(RULES.items()):
             partial = Courses(facts, hidden, settings.malicious, dict(rules)) if rules else None
-            share = index / len(RULES), (index + 1) / len(RULES)
             yield Step(share[0], f"Server rule: {name.lower()}", partial)
             rules[rule] = yield from part(poison(settings, on, hidden, rule, ROUNDS), *share)
         return Courses(facts, hidden, settings.malicious, rules)

@@ -25,7 +25,7 @@ from fedpca_core.questions.attack.client_trial import (
     adversary,
     read_by,
 )
-from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.streams import Streams
 from fedpca_core.study import pictures
 from fedpca_core.study.build import build_problem
@@ -155,10 +155,9 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
 
         runs = [(method, start) for method in chosen for start in range(starts)]
         shown = time.monotonic()
-        for position, (method, start) in enumerate(runs):
+        for (method, start), ends in in_turn(runs):
             if method in refusals:
                 continue
-            ends = position / len(runs), (position + 1) / len(runs)
             try:
                 reading = read_by(by.attack.key, problem, method, settings, start)
                 found = yield from part(reading, *ends)

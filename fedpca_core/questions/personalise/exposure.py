@@ -17,7 +17,7 @@ from fedpca_core.problems.personal import PersonalProblem
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
-from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
@@ -122,13 +122,11 @@ class Exposure(Study[PersonaliseSettings, Exposed]):
         )
         errors: dict[str, Array] = {}
         truth: list[tuple[float, float, float]] = []
-        for index, start in enumerate(STARTS):
+        for start, share in in_turn(STARTS):
             algorithm = replace(small.personalised(), start_from=start)
             algorithm = algorithm.prepared(problem.client_data)
             trace = simulate(problem, algorithm, rounds=ROUNDS, seed=small.seed)
-            followed = yield from part(
-                _follow(algorithm, trace), index / len(STARTS), (index + 1) / len(STARTS)
-            )
+            followed = yield from part(_follow(algorithm, trace), *share)
             errors[start] = _distances(followed, trace)
             if start == "common":
                 baseline = _looking_on(trace, len(followed))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -40,17 +40,22 @@ from fedpca_core.questions.privacy.runs import QUIET, run_seeds, traced
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.privacy.study import BUDGETS, WITH_INFINITE, PrivateSweep, last_value
 from fedpca_core.settings import Value
-from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.streams import Streams
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
 from fedpca_core.study.sweep import Measured, Point, Swept
 
-#: The client under attack: the reference, which uploads in every round whoever is drawn.
-CLIENT = 0
 #: Runs for each budget and calibration.
 RUNS = 3
+
+
+def attacked(settings: PrivacySettings) -> int:
+    """The client under attack: the reference, which always uploads, or the next if it is public."""
+    return int(build.plain(settings).protected(2)[0])
+
+
 #: Guesses that need no message of the client.
 PUBLIC, EVEN = "public answer S", "even guess I/d"
 #: A guess counts as beaten from this share of its error on.
@@ -59,22 +64,23 @@ BEATEN = 0.95
 _PRIOR_SHARES = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 
-def best_error(
-    problem: Problem, run: Algorithm, transcript: Transcript, client: int = CLIENT
-) -> float:
+def best_error(problem: Problem, run: Algorithm, transcript: Transcript, client: int = 0) -> float:
     """Relative Frobenius error of the best reconstruction of S_i the server can make.
 
     Ridge around the public answer S, its strength tuned with the truth in hand (no guess at all
     among the strengths), so that no server using ridge does better. Without noise every strength
     is 0: what remains of S are the directions that no message speaks of.
+
+    Raises InvalidInput: the client's records are public.
     """
+    run.check_protected(client)
     if run.plans_products:
         # An upload after the last communication carries frames, not answers to a probe.
         transcript = transcript.until(len(cast(FedPower, run).times))
     truth, public = problem.client_data.dense()[client], problem.covariance
     size = float(np.linalg.norm(truth))
     errors = [float(np.linalg.norm(public - truth))]
-    noise = noise_of(problem, run, client)
+    noise = float(run.noise_of(problem.client_data.samples)[client])
     for share in _PRIOR_SHARES if noise else (1.0,):
         # lambda = nu^2/tau^2 for entries of S_i - S of size tau.
         tau = share * size / problem.features
@@ -83,13 +89,7 @@ def best_error(
     return min(errors) / size
 
 
-def noise_of(problem: Problem, run: Algorithm, client: int) -> float:
-    """Standard deviation of the noise on one client's products."""
-    samples = problem.client_data.samples
-    return float(run.noise * samples.mean() / samples[client])
-
-
-def public_guesses(problem: Problem, client: int = CLIENT) -> dict[str, float]:
+def public_guesses(problem: Problem, client: int = 0) -> dict[str, float]:
     """Errors of guesses that need no message of the client: S itself, and the even matrix."""
     truth = problem.client_data.dense()[client]
     even = np.eye(problem.features) * np.trace(truth) / problem.features
@@ -119,28 +119,29 @@ class Reconstruction(PrivateSweep):
 
     def measure(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
         c = settings
-        problem = build.build_problem(c, data)
-        found = {name: {"error": error} for name, error in public_guesses(problem).items()}
+        problem, client = build.build_problem(c, data), attacked(c)
+        guesses = public_guesses(problem, client)
+        found = {name: {"error": error} for name, error in guesses.items()}
         chosen = build.kinds(c) or ((QUIET,) if build.accountable(c) else ())
-        for index, kind in enumerate(chosen):
+        for kind, share in in_turn(chosen):
             if kind == "source":
                 private = build.private(c, build.records(c, data), seed)
-                found[kind] = {"error": shrunk_error(private)}
+                found[kind] = {"error": shrunk_error(private, client)}
                 continue
             run = build.method(c, build.noise_for(c, kind, data=data))
             steps = traced(problem, run, build.rounds(c), seed, Channel(), kind)
-            trace = yield from part(steps, index / len(chosen), (index + 1) / len(chosen))
-            found[kind] = {"error": best_error(problem, run, trace.transcript)}
+            trace = yield from part(steps, *share)
+            found[kind] = {"error": best_error(problem, run, trace.transcript, client)}
         return found
 
 
-def shrunk_error(private: Problem) -> float:
+def shrunk_error(private: Problem, client: int) -> float:
     """Relative error of S_i for a server that has all of M_i = S_i + E_i, the most that any method
     lets out: it moves from the public answer S towards M_i by the share that is best in hindsight.
     """
     assert private.source is not None
-    truth = private.source.clipped.dense()[CLIENT]
-    public, seen = private.covariance, private.client_data.dense()[CLIENT]
+    truth = private.source.clipped.dense()[client]
+    public, seen = private.covariance, private.client_data.dense()[client]
     towards = seen - public
     share = max(0.0, float(((truth - public) * towards).sum() / (towards**2).sum()))
     found = public + min(share, 1.0) * towards
@@ -240,9 +241,7 @@ class Membership:
         return np.concatenate([[0.0], false]), np.concatenate([[0.0], true])
 
 
-def worst_pair(
-    problem: Problem, client: int = CLIENT, clip_norm: float = 1.0
-) -> tuple[Array, Array]:
+def worst_pair(problem: Problem, client: int = 0, clip_norm: float = 1.0) -> tuple[Array, Array]:
     """Two neighbouring S_i that are easiest to tell apart, (features, features) each.
 
     One record of the client lies along the first leading direction, or along the second: orthogonal
@@ -261,14 +260,16 @@ def membership(
     run: Algorithm,
     *,
     runs: int,
-    client: int = CLIENT,
+    client: int = 0,
     clip_norm: float = 1.0,
     seed: int = 0,
 ) -> Part[Membership]:
     """Test for one record in ``runs`` runs with it and as many with its neighbour.
 
-    Raises InvalidInput: hidden local products (their answers are not seen), or no noise.
+    Raises InvalidInput: hidden local products (their answers are not seen), no noise, or a client
+    whose records are public.
     """
+    run.check_protected(client)
     require(
         run.period == 1,
         f"The likelihood of the messages is known exactly at p = 1 only, not at p = {run.period}: "
@@ -278,7 +279,8 @@ def membership(
         raise InvalidInput(
             "Without noise one look at the answers decides membership; choose a finite ε."
         )
-    pair, noise = worst_pair(problem, client, clip_norm), noise_of(problem, run, client)
+    pair = worst_pair(problem, client, clip_norm)
+    noise = float(run.noise_of(problem.client_data.samples)[client])
     neighbours = [_with(problem, client, matrix) for matrix in pair]
     scores: list[list[float]] = [[], []]
     squares: list[float] = []
@@ -296,14 +298,14 @@ def membership(
 
 
 def source_membership(
-    problem: Problem, noise: float, *, runs: int, clip_norm: float, seed: int
+    problem: Problem, noise: float, *, runs: int, client: int, clip_norm: float, seed: int
 ) -> Part[Membership]:
     """Test for one record from M_i itself, of which any method's messages are made.
 
     ``noise``: nu_i of the attacked client, on the diagonal of E_i.
     ``runs``: Releases with the record, and as many with its neighbour.
     """
-    pair = worst_pair(problem, CLIENT, clip_norm)
+    pair = worst_pair(problem, client, clip_norm)
     step = max(1, _RELEASED // problem.features**2)
     scores: list[Array] = []
     for truth, matrix in enumerate(pair):
@@ -356,8 +358,7 @@ class RecordMembership(Study[PrivacySettings, Tested]):
     seconds: ClassVar[float] = 300.0
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
-        runs = costs.CALIBRATED * (2 * TESTS + len(BUDGETS))
-        return costs.private(settings, data, runs)
+        return costs.private(settings, data, costs.CALIBRATED * (2 * TESTS + len(BUDGETS)))
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Tested]:
         # Membership has an exact likelihood without hidden products, draws and sums.
@@ -366,25 +367,26 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         build.require_single_uploads(c)
         yield Step(0.0, "Drawing the data")
         problem, public = build.build_problem(c, data), build.public_setting(c, data)
-        norm, held = build.treatment(c)[1], int(public.samples[CLIENT])
+        client, norm = attacked(c), build.treatment(c)[1]
+        held = int(public.samples[client])
         # The question is about one record, whatever the unit of the budget.
         share = 1.0 / build.unit(c).changed(held)
         means = [float(mu_of(epsilon, c.delta)) * share for epsilon in BUDGETS]
+        told: dict[str, Any] = {"client": client, "clip_norm": norm, "seed": c.seed}
 
         def runs(kind: str, epsilon: float, count: int) -> Part[Membership]:
             if kind == "source":
                 at = replace(c, epsilon=epsilon)
                 noise, _ = source_guarantee(public.samples, public.weights, build.budget(at))
                 count = TESTS_AT_SOURCE if count > 1 else 1
-                nu = float(noise[CLIENT])
-                return source_membership(problem, nu, runs=count, clip_norm=norm, seed=c.seed)
+                return source_membership(problem, float(noise[client]), runs=count, **told)
             run = build.method(c, build.noise_for(c, kind, epsilon, data))
-            return membership(problem, run, runs=count, clip_norm=norm, seed=c.seed)
+            return membership(problem, run, runs=count, **told)
 
         def promise(kind: str) -> float:
             found = build.stated(replace(c, calibration=kind), data).stated()
             # Noise at the source fits each client's own unit, noise on products the largest one.
-            count = held if kind == "source" else int(public.samples.max())
+            count = held if kind == "source" else int(build.protected(c, public).max())
             return found.of_one_record(build.unit(c), count).epsilon
 
         tests: dict[str, Membership] = {}
@@ -407,8 +409,7 @@ class RecordMembership(Study[PrivacySettings, Tested]):
                 (alarms, gaussian_roc(mu, alarms)),
                 (alarms, permitted_roc(epsilon, c.delta, alarms)),
             )
-        for position, kind in enumerate(kinds):
-            begin, end = position / len(kinds), (position + 1) / len(kinds)
+        for kind, (begin, end) in in_turn(kinds):
             most = 0.8 * end + 0.2 * begin
             tests[kind] = yield from part(runs(kind, c.epsilon, TESTS), begin, most)
             for index, epsilon in enumerate(BUDGETS):
@@ -428,36 +429,25 @@ class RecordMembership(Study[PrivacySettings, Tested]):
             for false, true in [test.roc()]
         ]
         areas = {f"expected_{kind}": area for kind, area in result.expected.items()}
-        tables = {
-            "areas": pd.DataFrame(
-                {
-                    "epsilon": result.budgets,
-                    **areas,
-                    "gaussian_ceiling": result.gaussian,
-                    "permitted": result.permitted,
-                }
-            )
-        }
+        areas |= {"gaussian_ceiling": result.gaussian, "permitted": result.permitted}
+        tables = {"areas": pd.DataFrame({"epsilon": result.budgets, **areas})}
         if rocs:
-            tables["measured"] = pd.DataFrame(
-                [
-                    {
-                        "noise": kind,
-                        "epsilon": settings.epsilon,
-                        "area": test.auc,
-                        "expected_area": test.expected_auc,
-                        "separation": test.separation,
-                        "runs": len(test.first),
-                    }
-                    for kind, test in result.tests.items()
-                ]
-            )
-            tables["audits"] = pd.DataFrame(
-                [
-                    {"noise": kind, "promised": result.promised[kind], **vars(audit)}
-                    for kind, test in result.tests.items()
-                    for audit in test.audits(settings.delta)
-                ]
-            )
+            measured = [
+                {
+                    "noise": kind,
+                    "epsilon": settings.epsilon,
+                    "area": test.auc,
+                    "expected_area": test.expected_auc,
+                    "separation": test.separation,
+                    "runs": len(test.first),
+                }
+                for kind, test in result.tests.items()
+            ]
+            audits = [
+                {"noise": kind, "promised": result.promised[kind], **vars(audit)}
+                for kind, test in result.tests.items()
+                for audit in test.audits(settings.delta)
+            ]
+            tables["measured"], tables["audits"] = pd.DataFrame(measured), pd.DataFrame(audits)
             tables["roc"] = pd.concat(rocs, ignore_index=True)
         return tables

@@ -8,6 +8,7 @@ import numpy as np
 
 from fedpca_core.algorithms import DistributedPower, FedPower, Noisy
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import IntArray
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import CLIENT, RECORD, Unit
 from fedpca_core.linalg.stiefel import uniform_frame
@@ -218,10 +219,10 @@ def method(settings: PrivacySettings, noise: float) -> Algorithm:
     shared = c.trusted == "clients" and accountable(c) and noise > 0
     if shared and made.plans_products:
         require(
-            c.local_steps == 1 and not c.draws,
-            "Shared noise needs a server that sees sums over all clients only, and FedPower with "
-            "local steps or drawn clients reads single uploads; choose p = 1 and everybody, noise "
-            "at the source with a method of sums, or clients that trust nobody.",
+            c.local_steps == 1 and not c.draws and not c.public_reference,
+            "Shared noise covers sums over all clients, each with its share of it: no hidden "
+            "products, no draws, no public reference, which adds none. Choose p = 1 and everybody, "
+            "noise at the source with a method of sums, or clients that trust nobody.",
         )
         made = DistributedPower(made.width, products=c.products)
     if made.plans_products:
@@ -259,6 +260,16 @@ def counted(settings: PrivacySettings) -> int:
     return 1 if method(settings, 0.0).one_release else settings.products
 
 
+def protected(settings: PrivacySettings, public: Setting) -> IntArray:
+    """Records of each client that are not public."""
+    return public.samples[plain(settings).protected(public.clients)]
+
+
+def several(settings: PrivacySettings, public: Setting) -> float:
+    """Records of one client, at most, that the unit replaces."""
+    return float(budget(settings).changed(protected(settings, public)).max())
+
+
 def kinds(settings: PrivacySettings) -> tuple[str, ...]:
     """Kinds of noise that the budget can buy for the method, the one that is set first.
 
@@ -289,18 +300,18 @@ def noise_for(
     if math.isinf(c.epsilon) or kind == "source":
         return 0.0
     public, bought = public_setting(c, data), budget(c)
-    several = float(bought.changed(public.samples).max())
+    times = several(c, public)
     if c.trusted == "clients":
         run = cast(Noisy, method(c, 1.0))
         alone, left = replace(public, paid_mean=None), bought.for_products
         norm = treatment(c)[1]
         enough = within(run, alone, left, c.delta, clip_norm=norm, trust=bought.trust)
-        return several * float(enough.noise)
+        return times * float(enough.noise)
     count, width = c.products, columns(c)
     if kind == "exact" and method(replace(c, calibration="exact"), 0.0).one_release:
         count, width = 1, 2
     chosen = Calibration(kind, bought.for_products, c.delta, count, width, treatment(c)[1])
-    return several * float(chosen.noise(public.samples.mean()))
+    return times * float(chosen.noise(public.samples.mean()))
 
 
 def current_noise(settings: PrivacySettings, data: OwnData | None = None) -> float:
@@ -354,7 +365,8 @@ def accounted(
     settings: PrivacySettings, run: Algorithm, public: Setting, believed: Trust | None = None
 ) -> Guarantee | Refusal:
     """What noise on the products of a run guarantees the unit that is set."""
-    largest, norm = int(np.argmax(public.samples)), treatment(settings)[1]
+    kept, norm = run.protected(public.clients), treatment(settings)[1]
+    largest = int(kept[np.argmax(public.samples[kept])])
     delta = settings.delta
     found = account(run, public, delta=delta, clip_norm=norm, client=largest, trust=believed)
     return found.for_unit(unit(settings), int(public.samples[largest]))

@@ -61,18 +61,14 @@ def one_round_identity(problem: Problem, trace: Trace) -> RoundIdentity:
     and is left out.
     """
     algorithm, setting = cast(FedPower, trace.algorithm), trace.setting
-    everyone = np.arange(setting.clients)
     met = problem.met
     dense, pooled = met.client_data.dense(), met.covariance
     rows: list[tuple[float, ...]] = []
     for index in range(min(len(algorithm.times), trace.rounds)):
         exchange = trace.transcript.exchanges[index]
         entered, products, noise = deque(_replayed(problem, trace, index), maxlen=1).pop()
-        frames = np.broadcast_to(entered, products.shape)
-        rotations: Array = np.eye(algorithm.width)[None]
-        if algorithm.alignment and exchange.local_steps > 1:
-            rotations = align(frames, everyone, algorithm.reference)
-        aligned = frames @ rotations
+        rotations = _rotations(algorithm, entered)
+        aligned = np.broadcast_to(entered, products.shape) @ rotations
         weights = np.zeros(setting.clients)
         weights[exchange.participants] = exchange.weights
         average = np.tensordot(weights, products @ rotations, axes=1)
@@ -84,7 +80,7 @@ def one_round_identity(problem: Problem, trace: Trace) -> RoundIdentity:
         rest = average - (pooled @ middle + sampling + uneven + added)
         replayed = orthonormalise(average) - trace.estimates[index + 1]
         wrong = max(float(np.abs(rest).max()), float(np.abs(replayed).max()))
-        drift = np.linalg.norm(aligned - aligned[0], ord=2, axis=(1, 2)).max()
+        drift = np.linalg.norm(aligned - aligned[algorithm.reference], ord=2, axis=(1, 2)).max()
         norms = [float(np.linalg.norm(part, ord=2)) for part in (sampling, uneven, added)]
         rows.append((*norms, float(drift), wrong))
     table = np.array(rows).reshape(-1, 5)
@@ -97,20 +93,22 @@ def one_round_identity(problem: Problem, trace: Trace) -> RoundIdentity:
 def largest_drift(problem: Problem, trace: Trace) -> float:
     """rho: largest distance to the reference, after alignment, at any local product of a run."""
     algorithm = cast(FedPower, trace.algorithm)
-    everyone = np.arange(trace.setting.clients)
     worst = 0.0
     for index in range(trace.rounds):
         for entered, _, _ in _replayed(problem, trace, index):
             if entered.ndim == 2:
                 continue  # the broadcast itself: no drift
-            rotated = (
-                entered @ align(entered, everyone, algorithm.reference)
-                if algorithm.alignment
-                else entered
-            )
-            apart = np.linalg.norm(rotated - rotated[0], ord=2, axis=(1, 2))
+            rotated = entered @ _rotations(algorithm, entered)
+            apart = np.linalg.norm(rotated - rotated[algorithm.reference], ord=2, axis=(1, 2))
             worst = max(worst, float(apart.max()))
     return worst
+
+
+def _rotations(algorithm: FedPower, entered: Array) -> Array:
+    """Of every machine's frame onto the reference's; none of the broadcast, or unaligned."""
+    if entered.ndim == 2 or not algorithm.alignment:
+        return np.eye(algorithm.width)
+    return align(entered, np.arange(len(entered)), algorithm.reference)
 
 
 def _replayed(problem: Problem, trace: Trace, index: int) -> Iterator[tuple[Array, Array, Array]]:
@@ -124,7 +122,7 @@ def _replayed(problem: Problem, trace: Trace, index: int) -> Iterator[tuple[Arra
         downlink={},
         local_steps=end - begin,
     )
-    spread = algorithm.noise * setting.samples.mean() / setting.samples
+    spread = algorithm.noise_of(setting.samples)
     data, sent = problem.client_data.metered(), trace.estimates[index]
     return local_path(data, sent, begin, everyone, spread, Streams(trace.seed))
 
@@ -205,12 +203,14 @@ def predicted_sine(problem: Problem, algorithm: FedPower, setting: Setting) -> f
     Of the matrix that the run multiplies, clipped records' where they are clipped, T products with
     noise ``nu/sqrt(m_eff)`` turn direction i of the iterate towards each direction j outside by
     ``nu^2/(m_eff sigma_i^2) sum_{t<T} (sigma_j/sigma_i)^(2t)``, in squared tangents; with K draws
-    with replacement m_eff = Km/(m+K-1), because a machine drawn twice repeats its noise. What
+    with replacement m_eff = Km/(m+K-1), because a machine drawn twice repeats its noise; more by
+    m/(m-1) where the reference's records are public and its products carry none. What
     clipping moves out of the iterate is lost of the target, and what noise turns of the rest.
     """
     met, drawn, clients = problem.met, algorithm.drawn(setting), setting.clients
     width, values = algorithm.width, np.maximum(met.eigenvalues, _TINY * met.eigenvalues[0])
     effective = clients if drawn is None else drawn * clients / (clients + drawn - 1)
+    effective *= clients / len(algorithm.protected(clients))
     ratios = values[None, width:] / values[:width, None]
     kept = (ratios[..., None] ** (2 * np.arange(algorithm.products))).sum(axis=-1)
     turned = algorithm.noise**2 / effective * kept / values[:width, None] ** 2

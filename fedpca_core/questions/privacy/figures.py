@@ -12,13 +12,13 @@ from fedpca_core.arrays import Array
 from fedpca_core.papers.fedpower import MODELS, figure
 from fedpca_core.questions.privacy import build
 from fedpca_core.questions.privacy.attacks import (
-    CLIENT,
     EVEN,
     PUBLIC,
     RUNS,
     TESTS,
     TESTS_AT_SOURCE,
     Tested,
+    attacked,
     finding,
 )
 from fedpca_core.questions.privacy.error_budget import (
@@ -178,13 +178,15 @@ def protection(promises: Promises, settings: PrivacySettings) -> Parts:
     """Who sees what, what the guarantee covers and what it leaves open."""
     private = promises.private
     masked = bool(promises.refusal) and settings.upload_noise > 0
-    hidden = METHODS[settings.method].plans_products and settings.local_steps > 1
+    made = build.plain(settings)
+    travels = made.plans_products and made.needs_individual_uploads
     seen = (
         "the sum of all uploads in each round, and nothing else"
         if settings.trusted == "clients" and private
         else "every upload of every client, one by one"
-        + (" (with the client's own basis, where gaps are longer than one)" if hidden else "")
+        + (" (with the client's own basis, where gaps are longer than one)" if travels else "")
     )
+    seen += "".join(f"; all records of client {one} are public" for one in made.public_clients)
     unit = {"record": "one", "person": "one person's", "client": "one client's"}[settings.unit]
     yield FactsCard(
         "An honest-but-curious server, alone or together with other clients",
@@ -266,12 +268,14 @@ def run_verdict(result: PrivateRuns, settings: PrivacySettings) -> str:
 
 def _spending(spending: Spending, settings: PrivacySettings) -> Parts:
     yield Section("What each client has really spent", words("privacy-spending"))
-    reference = spending.clients[0]
+    who = f"{spending.clients[0]} is the reference and always uploads"
+    if settings.public_reference:
+        who = "without the reference, whose records are public"
     bars = Curve("true ε of the client", spending.clients, spending.epsilon, colour="formal")
     panel = Panel.of(
         "spending",
         (bars,),
-        x_title=f"client ({reference} is the reference and always uploads)",
+        x_title=f"client ({who})",
         y_title=f"true ε at δ = {short(settings.delta)}",
     )
     yield Chart("privacy_spending", [panel])
@@ -545,14 +549,15 @@ def reconstruction(result: Swept, settings: PrivacySettings) -> Parts:
     axis = f"budget ε (δ = {short(settings.delta)})"
     panel = Panel.of("reconstruction", curves, x_title=axis, baselines=lines)
     yield Chart("privacy_reconstruction", [panel])
-    yield Caption(words("privacy-reconstruction", client=CLIENT, runs=RUNS))
+    yield Caption(words("privacy-reconstruction", client=attacked(settings), runs=RUNS))
 
 
 def reconstruction_verdict(result: Swept, settings: PrivacySettings) -> str:
     """What the attacker gets without noise, and at the budgets that were tried."""
     guess = last_value(result, PUBLIC)
     assert guess is not None
-    text = f"Guessing that client {CLIENT} is like the average misses Sᵢ by {_percent(guess)}. "
+    client, missed = attacked(settings), _percent(guess)
+    text = f"Guessing that client {client} is like the average misses Sᵢ by {missed}. "
     if last_value(result, "none") is not None:
         text += f"Without noise the server {finding(result, 'none').words}. "
     kind = "exact" if "exact" in result.series else "source"

@@ -134,7 +134,9 @@ def _of_a_run(c: PrivacySettings, data: OwnData | None) -> Promises:
 
 def _others(c: PrivacySettings, data: OwnData | None, found: Guarantee) -> dict[str, Guarantee]:
     """The same noise in the eyes of each adversary, and for each unit."""
-    trust, samples = build.trust(c), build.public_setting(c, data).samples
+    trust, public = build.trust(c), build.public_setting(c, data)
+    # At the source every client's noise is enough for it, also that of a public one.
+    samples = public.samples if c.calibration == "source" else build.protected(c, public)
     neighbour = found
     if trust is not None and not trust.colluding:
         neighbour = build.stated(c, data, towards=replace(trust, colluding=1)).stated()
@@ -170,10 +172,8 @@ def _of_a_figure(c: PrivacySettings) -> Promises:
         found = account(run, setting, delta=fedpower.DELTA, clip_norm=1.0).stated()
         stated.append(StatedGuarantee(variant.label, variant.epsilon, found))
     promises = Promises(tuple(stated), record=model.record)
-    if not promises.private:
-        return promises
-    warning = warn_delta(fedpower.DELTA, setting.samples)
-    return Promises(tuple(stated), warning=warning or "", record=model.record)
+    warning = warn_delta(fedpower.DELTA, setting.samples) if promises.private else None
+    return replace(promises, warning=warning or "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +224,7 @@ class Accountants(Study[PrivacySettings, Accounts]):
         yield Step(0.1, "Asking every accountant")
         public, bought = build.public_setting(c, data), build.budget(c)
         width, norm, records = build.columns(c), bought.clip, float(public.samples.mean())
-        several = float(bought.changed(public.samples).max())
+        several = build.several(c, public)
         counted = build.counted(c)
         if counted < c.products:
             width = max(2, width)  # all probes side by side, or the whole matrix

@@ -20,7 +20,7 @@ from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.questions.privacy import build
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.steps import Part, Step, part
+from fedpca_core.steps import Part, Step, in_turn, part
 from fedpca_core.study.own_data import OwnData
 
 
@@ -101,9 +101,9 @@ def repeat(
 ) -> Part[Repeated]:
     """Run a method from several seeds; ``components`` are sought, by default the method's own."""
     traces = []
-    for index, seed in enumerate(seeds):
+    for seed, share in in_turn(seeds):
         steps = traced(problem, run, rounds, seed, wire, text)
-        traces.append((yield from part(steps, index / len(seeds), (index + 1) / len(seeds))))
+        traces.append((yield from part(steps, *share)))
     return gathered(traces, problem.target(components or run.components))
 
 
@@ -257,14 +257,12 @@ def spend(
     data: OwnData | None = None,
 ) -> Part[tuple[Repeated, Guarantee]]:
     """Run one way from several seeds, each with noise of its own."""
-    traces = []
-    for index, seed in enumerate(seeds):
-        trial = way.trial(settings, problem, seed, data)
-        steps = traced(
-            trial.problem, trial.algorithm, trial.rounds, seed, trial.channel, way.title(settings)
-        )
-        traces.append((yield from part(steps, index / len(seeds), (index + 1) / len(seeds))))
-    return gathered(traces, problem.target(settings.components)), trial.guarantee
+    traces, title = [], way.title(settings)
+    for seed, share in in_turn(seeds):
+        one = way.trial(settings, problem, seed, data)
+        steps = traced(one.problem, one.algorithm, one.rounds, seed, one.channel, title)
+        traces.append((yield from part(steps, *share)))
+    return gathered(traces, problem.target(settings.components)), one.guarantee
 
 
 def noisy_runs(

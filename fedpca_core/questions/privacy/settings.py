@@ -29,7 +29,7 @@ ALONE = "Each client adds all the noise by itself."
 AT_SOURCE = "Noise at the source covers any number of rounds and products."
 NOTHING_RUNS = "Accountants need the numbers of products and records; nothing is run."
 COIN_OF_CLIENTS = "The other records of a client give away how its coin fell."
-OF_FEDPOWER = ("decaying_gaps", "alignment", "literal", "surplus", "draws")
+OF_FEDPOWER = ("decaying_gaps", "alignment", "public_reference", "literal", "surplus", "draws")
 MEAN = ("mean_share", "mean_clip")
 
 
@@ -71,6 +71,7 @@ class PrivacySettings(Settings):
     local_steps: int = shared("local_steps", 2, high=10)
     decaying_gaps: bool = switch(True, "Decaying gaps", key="gaps")
     alignment: bool = switch(True, "Align uploads", key="align")
+    public_reference: bool = switch(False, "Reference is public", key="public")
     literal: bool = switch(False, "Literal uploads")
     draws: int = scale(0, "Clients drawn per round", tuple(range(51)), names={0: "everybody"})
     upload_noise: float = shared("upload_noise")
@@ -117,6 +118,7 @@ class PrivacySettings(Settings):
                 "It changes the bytes alone, which are not shown here.",
                 "literal",
             ),
+            (self.public_reference, "No client sends its basis.", "literal"),
             (self.unit != "person", "ε protects something else than a person here.", "held"),
             (self.trusted != "clients" and not ways, ALONE, ("colluding", "dropouts")),
             (entry.accounts, f"The noise of {entry.title} is on its products.", "upload_noise"),
@@ -124,6 +126,6 @@ class PrivacySettings(Settings):
             (source and not (entry.accounts or ways or counted), AT_SOURCE, "products"),
             (not power, f"{entry.title} has no such parameter.", OF_FEDPOWER),
             (not own_steps, f"{entry.title} has no such parameter.", "local_steps"),
-            (ways, "Every way draws all clients.", "draws"),
+            (ways, "Every way draws, and protects, all clients.", ("draws", "public_reference")),
             (self.unit != "client", COIN_OF_CLIENTS, "coin"),
         )

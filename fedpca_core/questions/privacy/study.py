@@ -30,7 +30,7 @@ from fedpca_core.questions.privacy.runs import (
 )
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import Value
-from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
@@ -39,7 +39,7 @@ from fedpca_core.study.sweep import Measured, Point, Sweep, Swept
 
 @dataclass(frozen=True, eq=False)
 class Spending:
-    """What each client has released and spent in one run."""
+    """What each client whose records are not public has released and spent in one run."""
 
     #: (clients,) int64.
     releases: IntArray
@@ -92,8 +92,7 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         seeds = run_seeds(c.seed, c.repetitions)
         kinds = _kinds(c)
         runs: dict[str, Repeated] = {}
-        for position, kind in enumerate(kinds):
-            share = position / len(kinds), (position + 1) / len(kinds)
+        for kind, share in in_turn(kinds):
             try:
                 runs[kind] = yield from part(noisy_runs(c, kind, seeds, data), *share)
             except InvalidInput:
@@ -114,8 +113,10 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         )
         norm = build.treatment(c)[1]
         true = spent(trace, run, delta=c.delta, clip_norm=norm)
-        who = problem.client_names or tuple(map(str, range(problem.clients)))
-        return PrivateRuns(runs, floor, Spending(releases_made(trace), true, norm, who))
+        names = problem.client_names or tuple(map(str, range(problem.clients)))
+        kept = run.protected(problem.clients)
+        who = tuple(names[client] for client in kept)
+        return PrivateRuns(runs, floor, Spending(releases_made(trace)[kept], true[kept], norm, who))
 
     def tables(self, result: PrivateRuns, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
         curves = [run.table("noise", kind) for kind, run in result.runs.items()]
@@ -178,9 +179,8 @@ class PrivateSweep(Sweep[PrivacySettings]):
         """The final distance by kind of noise, of the run from ``seed``."""
         found: dict[str, dict[str, float]] = {}
         chosen = build.kinds(settings) or (QUIET,)
-        for index, kind in enumerate(chosen):
-            steps = noisy_runs(settings, kind, [seed], data)
-            run = yield from part(steps, index / len(chosen), (index + 1) / len(chosen))
+        for kind, share in in_turn(chosen):
+            run = yield from part(noisy_runs(settings, kind, [seed], data), *share)
             found[kind] = {"sin_theta": run.final}
         return found
 
@@ -287,14 +287,14 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Ways]:
         _require(settings)
+        settings = replace(settings, public_reference=False)
         yield Step(0.0, "Drawing the data")
         problem = build.records(settings, data)
         seeds = run_seeds(settings.seed, settings.repetitions)
         spent: dict[str, ClientsSpent] = {}
         refusals: dict[str, str] = {}
-        for index, (key, way) in enumerate(WAYS.items()):
+        for (key, way), share in in_turn(WAYS.items()):
             title = way.title(settings)
-            share = index / len(WAYS), (index + 1) / len(WAYS)
             try:
                 run, stated = yield from part(spend(way, settings, problem, seeds, data), *share)
                 sent = run.bytes_up / problem.clients
@@ -344,10 +344,10 @@ class WaysOverBudget(PrivateSweep):
         return run_seeds(settings.seed, min(RUNS, settings.repetitions))
 
     def measure(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
+        settings = replace(settings, public_reference=False)
         problem = build.records(settings, data)
         found: dict[str, dict[str, float]] = {}
-        for index, (key, way) in enumerate(WAYS.items()):
-            share = index / len(WAYS), (index + 1) / len(WAYS)
+        for (key, way), share in in_turn(WAYS.items()):
             try:
                 run, _ = yield from part(spend(way, settings, problem, [seed], data), *share)
             except InvalidInput:
@@ -382,10 +382,9 @@ class PaperFigure(Study[PrivacySettings, Curves]):
         seeds = run_seeds(settings.seed, settings.repetitions)
         wire = Channel(record="estimates")
         curves: dict[str, Repeated] = {}
-        for index, variant in enumerate(entry.variants, start=1):
+        for variant, share in in_turn(entry.variants, 1 / (1 + len(entry.variants))):
             run = algorithm(entry, variant, size.samples)
             steps = repeat(problem, run, run.rounds, wire, seeds, variant.label)
-            share = index / (1 + len(entry.variants)), (index + 1) / (1 + len(entry.variants))
             curves[variant.label] = yield from part(steps, *share)
             yield Step(share[1], variant.label, dict(curves))
         return curves

@@ -25,7 +25,7 @@ from fedpca_core.questions.attack.client_trial import (
     said,
 )
 from fedpca_core.questions.attack.records import pictures
-from fedpca_core.steps import Run, Step, changed
+from fedpca_core.steps import Run, Step, changed, in_turn
 from fedpca_core.study.build import before_noise
 from fedpca_core.study.deployed import subtracted
 from fedpca_core.study.facts import Facts
@@ -157,8 +157,7 @@ class ClientRecords(Study[AttackSettings, RecordsTaken]):
             )
 
         methods = (*chosen.attacked, *chosen.once)
-        for position, method in enumerate(methods):
-            begin, end = position / len(methods), (position + 1) / len(methods)
+        for method, (begin, end) in in_turn(methods):
 
             def news(
                 step: Step[ClientTrial],
