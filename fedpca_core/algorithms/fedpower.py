@@ -6,35 +6,20 @@ orthonormalises and broadcasts (FedPower, Algorithm 2). Noise enters every produ
 ``orth`` has no bounded sensitivity, so leaving it out would void the guarantee. In a deployment
 each machine draws N from entropy of its own; a simulation draws it from the run's seed.
 
-Where the reference machine's records are public (Remark 1), everybody, the server too, has them
-beforehand: they are no message of the run. Each machine computes the reference's path from them
-and from the broadcast, without noise, rotates its own product onto it and uploads the result, a
-function of its noisy products and of public facts, so that ε is what it was. Nobody uploads a
-frame, and the server needs sums alone. The reference computes, uploads when drawn and counts as
-before, but without noise, which would hide nothing; for the same reason no ε and no finding is
-about it, and whoever likes can take its part out of a sum over the others.
+With a reference whose records are public (Remark 1) machines align by themselves: `local.onto_public`.
 """
 
-from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithms.local_products import (
-    aligned_total,
-    check_machines,
-    drawn_weights,
-    local_path,
-    synchronisation_times,
-    uploading,
-    within_budget,
-)
+from fedpca_core.algorithms import local_products as local
 from fedpca_core.algorithms.method import Look, Method
-from fedpca_core.arrays import Array, Arrays
-from fedpca_core.errors import require, require_noise
-from fedpca_core.linalg.stiefel import orthonormalise, procrustes, uniform_frame
+from fedpca_core.arrays import Arrays
+from fedpca_core.errors import require_noise
+from fedpca_core.linalg.stiefel import orthonormalise, uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
 from fedpca_core.streams import Streams
@@ -108,7 +93,7 @@ class FedPower(Algorithm):
     @cached_property
     def times(self) -> tuple[int, ...]:
         """Synchronisation times; the run ends with one upload more if T is not among them."""
-        return synchronisation_times(self.products, self.period, self.decay)
+        return local.synchronisation_times(self.products, self.period, self.decay)
 
     @property
     def rounds(self) -> int:  # type: ignore[override]
@@ -145,8 +130,10 @@ class FedPower(Algorithm):
         time, weights = server["time"], server["weights"]
         until = next((later for later in self.times if later > time), None)
         if until is not None and (draws := self.drawn(setting)) is not None:
-            weights = drawn_weights(draws, setting.weights, streams.generator("sampling", round_))
-        participants = uploading(weights, self.indispensable)
+            weights = local.drawn_weights(
+                draws, setting.weights, streams.generator("sampling", round_)
+            )
+        participants = local.uploading(weights, self.indispensable)
         end = self.products if until is None else until
         return Plan(
             round=round_,
@@ -165,44 +152,30 @@ class FedPower(Algorithm):
         frame = downlink["frame"]
         clients = {"made": clients["made"] + plan.local_steps}
         if self.noise > 0:
-            frame = within_budget(frame, clients["made"], self.width, self.products)
+            frame = local.within_budget(frame, clients["made"], self.width, self.products)
         spread = self.noise_of(data.samples)[data.members]
-        basis, products = self._path(data, frame, plan, spread, streams)
+        basis, products = local.end_of_path(data, frame, plan, spread, streams)
         name, upload = ("frame", basis) if plan.extra["output"] else ("product", products)
         if self.public and self.aligns(plan):
-            onto, _ = self._path(plan.extra["known"], frame, plan, np.zeros(1), streams)
-            upload = upload @ procrustes(basis, onto)
+            upload = local.onto_public(upload, basis, frame, plan, streams)
         uplink = {name: upload}
         if name == "product" and not self.public and (self.literal or self.aligns(plan)):
             uplink["frame"] = np.array(np.broadcast_to(basis, products.shape))
         return uplink, clients
 
-    def _path(
-        self, data: ClientData, frame: Array, plan: Plan, spread: Array, streams: Streams
-    ) -> tuple[Array, Array]:
-        """The products of a round: the frames that alignment reads, and the last product."""
-        path = local_path(data, frame, int(plan.extra["time"]), plan, spread, streams)
-        frames, products, _ = deque(path, 1).pop()
-        return orthonormalise(products) if plan.extra["output"] else frames, products
-
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         name = "frame" if plan.extra["output"] else "product"
         aligned = self.aligns(plan) and not self.public
-        total = aligned_total(inbox, name, self.reference) if aligned else inbox.total(name)
+        total = local.aligned_total(inbox, name, self.reference) if aligned else inbox.total(name)
         more = {"time": plan.extra["time"] + plan.local_steps, "weights": plan.extra["all"]}
         return Reply({**server, "frame": orthonormalise(total), **more})
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
-        require(
-            self.components <= self.width < setting.features,
-            f"An iterate of {self.width} columns cannot hold {self.components} components of "
-            f"{setting.features} features; choose between {self.components} and "
-            f"{setting.features - 1} columns.",
-        )
+        local.check_columns(self.components, self.width, setting.features)
         require_noise(self.noise)
-        check_machines(self.draws, self.reference, setting.clients)
-        synchronisation_times(self.products, self.period, self.decay)
+        local.check_machines(self.draws, self.reference, setting.clients)
+        local.synchronisation_times(self.products, self.period, self.decay)
 
 
 METHODS = (

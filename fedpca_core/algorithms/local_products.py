@@ -1,5 +1,6 @@
 """FedPower's schedule, local products, and the rotation of these onto a reference machine's."""
 
+from collections import deque
 from collections.abc import Iterator
 
 import numpy as np
@@ -69,6 +70,32 @@ def local_path(
             frames = orthonormalise(products)
 
 
+def end_of_path(
+    data: ClientData, frame: Array, plan: Plan, spread: Array, streams: Streams
+) -> tuple[Array, Array]:
+    """Frames that alignment reads (they entered the last product, or are the output), and it."""
+    path = local_path(data, frame, int(plan.extra["time"]), plan, spread, streams)
+    frames, products, _ = deque(path, 1).pop()
+    return orthonormalise(products) if plan.extra["output"] else frames, products
+
+
+def onto_public(upload: Array, basis: Array, frame: Array, plan: Plan, streams: Streams) -> Array:
+    """What each machine uploads where the reference's records are public (FedPower, Remark 1).
+
+    Everybody, the server too, has these records beforehand (``plan.extra["known"]``): they are no
+    message of the run. Each machine computes the reference's path from them and from the
+    broadcast, without noise, and rotates its own upload onto it. The result is a function of its
+    noisy products and of public facts, so that ε is what it was; nobody uploads a frame, and the
+    server needs sums alone. The reference computes, uploads when drawn and counts as before, but
+    without noise, which would hide nothing; for the same reason no ε and no finding is about it,
+    and whoever likes can take its part out of a sum over the others.
+
+    ``basis``: The machines' own frames (`end_of_path`). ``frame``: The broadcast, as it arrived.
+    """
+    onto, _ = end_of_path(plan.extra["known"], frame, plan, np.zeros(1), streams)
+    return upload @ procrustes(basis, onto)
+
+
 def within_budget(frame: Array, made: Array, width: int, products: int) -> Array:
     """The broadcast, where the noise covers what a machine is asked for.
 
@@ -95,6 +122,15 @@ def within_budget(frame: Array, made: Array, width: int, products: int) -> Array
         "it refuses.",
     )
     return checked_probe(frame)
+
+
+def check_columns(components: int, columns: int, features: int) -> None:
+    """Refuse an iterate that cannot hold what is sought, or that is everything."""
+    require(
+        components <= columns < features,
+        f"An iterate of {columns} columns cannot hold {components} components of {features} "
+        f"features; choose between {components} and {features - 1} columns.",
+    )
 
 
 def check_machines(draws: int | None, reference: int, clients: int) -> None:
