@@ -6,7 +6,7 @@ orthonormalises and broadcasts (FedPower, Algorithm 2). Noise enters every produ
 ``orth`` has no bounded sensitivity, so leaving it out would void the guarantee. In a deployment
 each machine draws N from entropy of its own; a simulation draws it from the run's seed.
 
-With a reference whose records are public (Remark 1) machines align by themselves: `local.onto_public`.
+Where the reference's records are public (Remark 1), machines align: `local_products.onto_public`.
 """
 
 from dataclasses import dataclass
