@@ -86,6 +86,13 @@ class Figure:
         return f"{unit} {shown}{span}" if self.of is None else f"{shown} {unit}{span}"
 
 
+def lasting(seconds: float) -> str:
+    """How long something takes, to two digits, in a unit that a reader has a feeling for."""
+    units = ("s", 1.0, 100.0), ("minutes", 60.0, 6000.0), ("hours", 3600.0, 172800.0)
+    unit, long, _ = next((one for one in units if seconds < one[2]), ("days", 86400.0, math.inf))
+    return f"{float(f'{seconds / long:.2g}'):,g} {unit}"
+
+
 def _short(number: float | None) -> str:
     """Three digits; what is below rounding is named as such."""
     assert number is not None
@@ -161,7 +168,7 @@ class Finding:
             many = "our one attack" if self.tried == 1 else f"any of our {self.tried} attacks"
             how_often = "1 draw" if draws == 1 else f"{draws} draws"
             return f"has not opened it with {many}, in {how_often}; {self.basis}"
-        price = f" (about {self.seconds:.2g} s)" if self.seconds else ""
+        price = f" (about {lasting(self.seconds)})" if self.seconds else ""
         return f"not tried{price}: {self.basis}"
 
 

@@ -16,7 +16,8 @@ from fedpca_core.attacks.counts import CLOSED_RANKING
 from fedpca_core.attacks.counts import counted as theorems
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.errors import InvalidInput
-from fedpca_core.findings import Status, Target
+from fedpca_core.findings import Status, Target, lasting
+from fedpca_core.questions.check import figures
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.stand_in import drawn
 from fedpca_core.questions.check.study import LeakCheck
@@ -25,6 +26,7 @@ from fedpca_core.questions.which.runs import made
 from fedpca_core.shares import averaged, counted
 from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
+from fedpca_core.study import parts
 from fedpca_core.trial import Got, Trial, findings
 
 FEW = CheckSettings(features=16, samples=7, clients=5, components=3, rounds=8, repeats=True)
@@ -272,3 +274,23 @@ def test_records_that_messages_determine_are_open(deployment: CheckSettings) -> 
     records = next(one for one in found.findings if one.target is Target.RECORDS)
     assert records.status is Status.OPEN, records.words
     assert records.figure.of == deployment.samples
+
+
+def test_on_faps_the_replay_is_named_with_its_price_and_the_way_to_run_it():
+    """Too large to be run here, it is not tried; read plainly its messages are masked."""
+    settings = CheckSettings(method="faps", features=500, clients=12, samples=200)
+    found = outcome(LeakCheck().run(settings))
+    parts_ = list(figures.checked(found, settings))
+    said = " ".join(one.text for one in parts_ if isinstance(one, parts.Note))
+    assert "replay of the update" in said and "about 37 hours" in said
+    (link,) = (one for one in parts_ if isinstance(one, parts.Link))
+    assert link.settings.attacked == ("faps",) and link.settings.replay
+    assert f"{link.settings.features} features" in link.label
+    small = checked(replace(FEW, method="faps"))
+    assert not any(isinstance(one, parts.Link) for one in figures.checked(small, settings))
+
+
+def test_how_long_something_takes_is_said_in_a_unit_of_its_size():
+    assert [lasting(one) for one in (0.05, 18.04, 110, 5000, 130275, 1e6)] == [
+        "0.05 s", "18 s", "1.8 minutes", "83 minutes", "36 hours", "12 days",
+    ]  # fmt: skip

@@ -1,16 +1,20 @@
 """What the leak check shows: what is known of every target, and what stops it at which cost."""
 
+from dataclasses import replace
+
 import pandas as pd
 
-from fedpca_core.findings import Status, Target
+from fedpca_core.algorithms.registry import ATTACKABLE, METHODS
+from fedpca_core.findings import Status, Target, lasting
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.study import Checked
 from fedpca_core.questions.check.trial import meant
 from fedpca_core.questions.which.rules import size
-from fedpca_core.settings import short
+from fedpca_core.settings import plural, short
 from fedpca_core.study import said
 from fedpca_core.study.panels import Curve, Panel
-from fedpca_core.study.parts import Caption, Chart, Note, Parts, Section, Table, words
+from fedpca_core.study.parts import Caption, Chart, Link, Note, Parts, Section, Table, words
+from fedpca_core.study.pca_settings import AttackSettings
 
 #: Targets as the columns of the table of defences.
 SHORT = {
@@ -32,6 +36,7 @@ def checked(found: Checked, settings: CheckSettings) -> Parts:
     else:
         told = {"draws": found.draws, "sure": found.sure, "others": found.others}
         yield Caption(words("check-attacked", **told))
+    yield from _to_be_tried(found, settings)
     if settings.formal:
         yield Caption(words("check-formal"))
     if len(found.defences):
@@ -40,6 +45,20 @@ def checked(found: Checked, settings: CheckSettings) -> Parts:
         yield Table(_defences(found.defences), "Defences", ["Off by", "Each client"])
     if settings.formal or any("ε" in name for name in found.defences.get("defence", ())):
         yield Caption(meant(settings))
+
+
+def _to_be_tried(found: Checked, settings: CheckSettings) -> Parts:
+    """The price of what was not tried, and where it runs; nothing where all was."""
+    waiting = [one for one in found.findings if one.status is Status.NOT_TRIED and one.seconds]
+    if not waiting or settings.method not in ATTACKABLE:
+        return
+    longest = max(waiting, key=lambda one: one.seconds)
+    yield Note(words("check-untried", attacks=longest.basis, price=lasting(longest.seconds)))
+    there = settings.carried(AttackSettings)
+    replayed = METHODS[settings.method].algorithm.replayable
+    there = replace(there, attacked=(settings.method,), replay=replayed)
+    size = f"{plural(there.clients, 'client')}, {plural(there.samples, 'record')} each"
+    yield Link(there, f"Try it on {size}, {plural(there.features, 'feature')}")
 
 
 def left(table: pd.DataFrame) -> Panel:
