@@ -57,11 +57,8 @@ def lemma_11_conclusion(generator: np.random.Generator) -> float:
 class Losses:
     """Clients' losses ``x'Ax/2 + soft sum(log cosh x) - b'x``, strongly convex and smooth.
 
-    Attributes
-    ----------
-    hessians, linear : (clients, features, features), (clients, features)
-    soft : float
-        Largest second derivative of what is not quadratic.
+    ``hessians``, ``linear``, (clients, features, features), (clients, features).
+    ``soft``: Largest second derivative of what is not quadratic.
     """
 
     hessians: Array
@@ -181,12 +178,8 @@ def rounds(
 ) -> Iterator[ConsensusRound]:
     """Rounds from a random start with exact local solves, or so many gradient steps from Kz.
 
-    Parameters
-    ----------
-    dual_step : callable, optional
-        ω of losses and penalty; the paper's best by default.
-    off : float
-        Moves each exact solve by this share of the error, in a random direction.
+    ``dual_step``: ω of losses and penalty; the paper's best by default.
+    ``off``: Moves each exact solve by this share of the error, in a random direction.
     """
     losses = Losses.drawn(generator, soft)
     low, high = losses.low, losses.high

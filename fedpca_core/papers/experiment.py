@@ -71,20 +71,13 @@ class Cell:
 class Experiment(ABC):
     """A table or figure of a paper.
 
-    Class attributes
-    ----------------
-    key, title : str
-        ``key`` is what the command line calls it.
-    source : str
-        Key of the paper.
-    measure, varied : str
-        The measure of its chart, and what it varies; no chart of numbers without a measure.
-    x_title, y_title : str
-        Axes of its curves.
-    sizes : tuple of {"paper", "live"}
-        Those that there are.
-    apart : bool
-        Whether each of its series is a check of its own.
+    ``key``, ``title``: ``key`` is what the command line calls it.
+    ``source``: Key of the paper.
+    ``measure``, ``varied``: The measure of its chart, and what it varies; no chart of numbers
+        without a measure.
+    ``x_title``, ``y_title``: Axes of its curves.
+    ``sizes``: Those that there are.
+    ``apart``: Whether each of its series is a check of its own.
     """
 
     key: str

@@ -164,9 +164,7 @@ class TableReadings(Experiment):
 def as_in_the_scripts(on: DetectionTask, series: str, rounds: int, seed: int) -> Array:
     """The basis that a method ends with at the settings of the authors' public scripts.
 
-    Returns
-    -------
-    (features, components) float64
+    Returns (features, components) float64.
     """
     largest = float(on.problem.client_data.spectral_norms().mean())
     shared: dict[str, Any] = {"penalty_factor": PENALTY / largest, "initial": "uniform"}

@@ -101,12 +101,8 @@ class Verdict:
 def judge(entry: Entry, results: Results, anywhere: bool = False) -> Verdict:
     """The verdict on an entry.
 
-    Parameters
-    ----------
-    results : callable
-        Stored cells by size, of an experiment's key; empty for none.
-    anywhere : bool
-        Whether the experiment has no size of the paper's, so that every one counts.
+    ``results``: Stored cells by size, of an experiment's key; empty for none.
+    ``anywhere``: Whether the experiment has no size of the paper's, so that every one counts.
     """
     if entry.out_of_scope:
         return Verdict("out of scope", entry.out_of_scope)
@@ -205,12 +201,8 @@ def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[st
     give; and so do all where it gives no more than half: a number that it misses speaks against a
     reading as much as one that it gives speaks for it. Numbers that follow from one count as one.
 
-    Parameters
-    ----------
-    row : mapping
-        Verdicts by the name of their entry.
-    again : collection of str
-        Names of those that quote a number of the row once more, which count nothing.
+    ``row``: Verdicts by the name of their entry.
+    ``again``: Names of those that quote a number of the row once more, which count nothing.
     """
     once = {name: found for name, found in row.items() if name not in again}
     given: dict[str, int] = {}

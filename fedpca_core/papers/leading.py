@@ -23,11 +23,7 @@ class Leading(Wrapper):
     rotations of the features: one that turns the start's rows there into as many rows as it has
     columns leaves the rest without anything. So the last rows here stand for all of them.
 
-    Parameters
-    ----------
-    method : Algorithm
-    features : int
-        All features.
+    ``features``: All features.
     """
 
     features: int

@@ -19,11 +19,7 @@ class Pooled(Wrapper):
     alone, which is ``S Z``. So each answers S Z: rounds, bytes and products are those of the method
     and its errors are, to rounding. Seconds are not, and uploads say nothing of a client.
 
-    Parameters
-    ----------
-    method : SSI or LocalPower
-    covariance : (features, features) float64
-        S, which only a simulation knows.
+    ``covariance``, (features, features) float64: S, which only a simulation knows.
     """
 
     covariance: Array

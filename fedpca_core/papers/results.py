@@ -75,10 +75,7 @@ def write_results(
 
     Cells kept from earlier runs count: their commits, and the largest memory of all.
 
-    Returns
-    -------
-    tuple of str
-        Names of the files.
+    Returns tuple of str: Names of the files.
     """
     name = f"{experiment.key}-{size}"
     packed = BytesIO()

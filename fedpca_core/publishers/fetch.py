@@ -33,15 +33,10 @@ def provide(
 ) -> list[Path]:
     """Put the files of a data set into the folder of data files.
 
-    Parameters
-    ----------
-    folder : path
-        Where they are put.
-    given : sequence of path
-        Files, folders or zip archives on this machine that hold the originals; empty: they are
-        fetched from the publisher.
-    retries : int
-        How often a file that fails is asked for again.
+    ``folder``: Where they are put.
+    ``given``: Files, folders or zip archives on this machine that hold the originals; empty: they
+        are fetched from the publisher.
+    ``retries``: How often a file that fails is asked for again.
 
     Returns list of path: the finished files.
 

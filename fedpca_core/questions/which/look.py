@@ -29,19 +29,13 @@ COMPONENTS, FEATURES, CLIENTS, RECORDS = 20, 8, 8, 100
 class TableLook:
     """What everybody who does PCA looks at first.
 
-    Attributes
-    ----------
-    spectrum : pandas.DataFrame
-        Columns component, variance, share (simulation only), and noisy: the eigenvalues of what
-        the clients release together under the ε, NaN without one.
-    noise : float
-        Largest eigenvalue of the noise in that; NaN without.
-    scores : pandas.DataFrame
-        Columns client, first, second: records on the first two components (simulation only).
-    loadings : pandas.DataFrame
-        Columns feature, first, second, those first that weigh most.
-    refusal : str
-        Why there is nothing under the ε; empty where there is.
+    ``spectrum``: Columns component, variance, share (simulation only), and noisy: the eigenvalues
+        of what the clients release together under the ε, NaN without one.
+    ``noise``: Largest eigenvalue of the noise in that; NaN without.
+    ``scores``: Columns client, first, second: records on the first two components (simulation
+        only).
+    ``loadings``: Columns feature, first, second, those first that weigh most.
+    ``refusal``: Why there is nothing under the ε; empty where there is.
     """
 
     spectrum: pd.DataFrame

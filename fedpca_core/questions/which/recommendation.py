@@ -67,21 +67,14 @@ CONFIGURATION = ["method", "way", "sums", "noise"]
 class Advice:
     """Every candidate in every way of running it, judged.
 
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        A row a configuration: medians over the seeds of the frontier's columns, with ``sums``,
-        ``noise``, ``way``, ``excluded``, ``reason``, ``standing`` and ``rank`` by the rules, how
-        many ``seeds`` it was run from, and the shares of these in which it is ``alike`` the
-        ``reference``, who loses least, and ``passes``; the recommended one first.
-    seeds : int
-        Seeds so far; who is decided is not run from the last ones.
-    refusals : mapping of candidate to the sentence why it could not run
-    runs, paths : pandas.DataFrame
-        A row a run, and a row a round of it; see `rules.ended`. What the rules judge: other budgets
-        are judged from the same runs.
-    facts : Facts
-        Of the problem at the size that was run.
+    ``table``: A row a configuration: medians over the seeds of the frontier's columns, with
+        ``sums``, ``noise``, ``way``, ``excluded``, ``reason``, ``standing`` and ``rank`` by the
+        rules, how many ``seeds`` it was run from, and the shares of these in which it is ``alike``
+        the ``reference``, who loses least, and ``passes``; the recommended one first.
+    ``seeds``: Seeds so far; who is decided is not run from the last ones.
+    ``runs``, ``paths``: A row a run, and a row a round of it; see `rules.ended`. What the rules
+        judge: other budgets are judged from the same runs.
+    ``facts``: Of the problem at the size that was run.
     """
 
     table: pd.DataFrame

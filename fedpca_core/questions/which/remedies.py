@@ -41,22 +41,14 @@ FINALISTS = 3
 class Remedy:
     """What relaxing one demand comes to.
 
-    Attributes
-    ----------
-    name : str
-        The field of the settings.
-    value : int, float or None
-        The smallest that does it, of those that the control takes; None where none does.
-    best : pandas.Series or None
-        The configuration that then comes first, or comes nearest where none does: a row of
+    ``name``: The field of the settings.
+    ``value``: The smallest that does it, of those that the control takes; None where none does.
+    ``best``: The configuration that then comes first, or comes nearest where none does: a row of
         `Advice.table`.
-    tried : pandas.DataFrame
-        A row a value that was judged: ``value``, the least variance that a candidate of the
+    ``tried``: A row a value that was judged: ``value``, the least variance that a candidate of the
         allowed ones loses there (``lost``, with ``low`` and ``high`` over the seeds), ``method``.
-    also : mapping of field to value
-        What else had to be relaxed, since nothing does it without.
-    done : bool
-        False while smaller values are tried.
+    ``also``: What else had to be relaxed, since nothing does it without.
+    ``done``: False while smaller values are tried.
     """
 
     name: str

@@ -35,15 +35,9 @@ _AT_END = ("round", "bytes_client", "sin_theta", "unexplained", "worst_client")
 class Rule:
     """One reason to leave a configuration out.
 
-    Attributes
-    ----------
-    key, title : str
-    demand : callable
-        The rule in words, for these settings; empty where it asks for nothing.
-    keeps : callable
-        Whether a row of the table passes.
-    reason : callable
-        Why a row that does not pass is left out.
+    ``demand``: The rule in words, for these settings; empty where it asks for nothing.
+    ``keeps``: Whether a row of the table passes.
+    ``reason``: Why a row that does not pass is left out.
     """
 
     key: str
@@ -155,12 +149,8 @@ def slack(least: pd.Series, most: float) -> pd.Series:
 def ended(table: pd.DataFrame, paths: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
     """Runs of one seed as they are where the budgets end them.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One run a row, with a column ``run``.
-    paths : DataFrame
-        Their rounds, with the same column; see `frontier.PATH`.
+    ``table``: One run a row, with a column ``run``.
+    ``paths``: Their rounds, with the same column; see `frontier.PATH`.
     """
     rounds = paths[paths["round"] > 0]
     paid = (rounds["round"] <= settings.budget_rounds) & (
@@ -215,13 +205,9 @@ def judged(table: pd.DataFrame, settings: FrontierSettings, looks: int = 1) -> p
     """The table with what is `left_out`, its ``standing``, and its ``rank``, the recommended row
     first.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One configuration a row, with the shares of its ``seeds`` in which it is ``alike`` the one
-        that loses least, and ``passes``.
-    looks : int
-        How often seeds are asked, at the most.
+    ``table``: One configuration a row, with the shares of its ``seeds`` in which it is ``alike``
+        the one that loses least, and ``passes``.
+    ``looks``: How often seeds are asked, at the most.
     """
     result = left_out(table, settings)
     result["standing"] = standing(result, looks)

@@ -101,17 +101,10 @@ def made(
 ) -> Made:
     """Run a candidate.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of `problem_of`, or one that differs from it by records.
-    rounds : int, optional
-        Other than the settings'.
+    ``problem``: Of `problem_of`, or one that differs from it by records.
+    ``rounds``: Other than the settings'.
 
-    Raises
-    ------
-    InvalidInput
-        The method does not run on this channel, or has no ε there.
+    Raises InvalidInput: the method does not run on this channel, or has no ε there.
     """
     length = settings.rounds if rounds is None else rounds
     if METHODS[method].plans_products:
@@ -185,16 +178,10 @@ def attempt(
 ) -> Trial:
     """Attack the first rounds of a run.
 
-    Parameters
-    ----------
-    effort : Effort
-        What searches for longer is left waiting.
-    earlier : Transcript, optional
-        Of the run before the attacked client's first record was there.
-    centring : str
-        As of `deployment_of`.
-    truth : Truth, optional
-        By default that of the run's problem.
+    ``effort``: What searches for longer is left waiting.
+    ``earlier``: Of the run before the attacked client's first record was there.
+    ``centring``: As of `deployment_of`.
+    ``truth``: By default that of the run's problem.
     """
     client = settings.client
     deployment = deployment_of(

@@ -87,12 +87,8 @@ class SomeRows(OwnData):
 def said(settings: FrontierSettings, data: OwnData | None, clients: int) -> str:
     """What the size of a run means for its answer; empty where it is the size that was asked for.
 
-    Parameters
-    ----------
-    settings : FrontierSettings
-        As they were asked for.
-    clients : int
-        That were run.
+    ``settings``: As they were asked for.
+    ``clients``: That were run.
     """
     c = settings
     if c.problem == "table" and c.client_column and data is not None:
