@@ -1,18 +1,23 @@
 """The story above the picture: told, asked, guessed, shown, and one door to go deeper."""
 
+from base64 import b64encode
 from html import escape
+from pathlib import Path
 
 import streamlit as st
 
 from dashboard.shell.controls import Controls
 from dashboard.shell.navigation import door
-from dashboard.views import classroom, terms
+from dashboard.views import classroom
 from fedpca_core.questions.home.scene import LivePicture, Scene
 from fedpca_core.questions.home.settings import FREE, STEPS, SceneSettings
 from fedpca_core.questions.home.story import CHAPTERS, NEVER, Chapter, told
+from fedpca_core.study.parts import names
 
 #: Where a session keeps what was guessed in each step.
 GUESSES = "story_guesses"
+#: Of a term where it is first used; drawn by hand, to be seen on light paper and on dark.
+_PICTURES = Path(__file__).resolve().parent.parent / "terms"
 
 
 def arrive(controls: Controls[SceneSettings]) -> None:
@@ -67,7 +72,15 @@ def tell(chapter: Chapter, settings: SceneSettings) -> None:
     """On the left: the words of the step, and a picture of every new term."""
     with st.container(key="story_told"):
         st.markdown(chapter.filled(chapter.told, settings))
-        terms.row(chapter.terms)
+        if chapter.terms:
+            st.html(f'<div class="fp-terms">{"".join(map(_term, chapter.terms))}</div>')
+
+
+def _term(name: str) -> str:
+    """The picture of a term, and what it says."""
+    drawn = b64encode((_PICTURES / f"{name}.svg").read_bytes()).decode()
+    picture, told = f'<img alt="" src="data:image/svg+xml;base64,{drawn}">', names("story-terms")
+    return f"<figure>{picture}<figcaption>{told[name]}</figcaption></figure>"
 
 
 def after(

@@ -2,22 +2,42 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.findings import TARGETS
 from fedpca_core.questions.anomaly import figures as anomaly
 from fedpca_core.questions.attack.figures import covariance, newcomer, records, replay, risk
 from fedpca_core.questions.check import figures as check
 from fedpca_core.questions.converge import figures as converge
-from fedpca_core.questions.home.told import told
+from fedpca_core.questions.home.scene import Scene
+from fedpca_core.questions.home.settings import SceneSettings
+from fedpca_core.questions.home.words import angle, who
 from fedpca_core.questions.papers import page as papers
 from fedpca_core.questions.personalise import figures as personalise
 from fedpca_core.questions.privacy import figures as privacy
 from fedpca_core.questions.theory import figures as theory
 from fedpca_core.questions.trace import figures as trace
 from fedpca_core.questions.which import figures as which
-from fedpca_core.study.parts import Part
+from fedpca_core.settings import plural
+from fedpca_core.study.parts import Part, Parts
+
+
+def _scene(scene: Scene, settings: SceneSettings) -> Parts:
+    """The live picture in words: what is known when the run has ended, method by method."""
+    rivals = {settings.method: scene}
+    if scene.other is not None and settings.opponent is not None:
+        rivals[settings.opponent] = scene.other
+    yield f"What the server knows of {who(settings, scene.facts)}:"
+    for method, found in rivals.items():
+        known = " ".join(f"{TARGETS[one.target]}: {one.words}." for one in found.findings[-1])
+        yield (
+            f"**{METHODS[method].title}**, after {plural(found.rounds, 'round')}. {known} The "
+            f"answer is off by {angle(found.sines[-1])} (simulation only)."
+        )
+
 
 #: From a result and its settings to parts, by the key of the study.
 TOLD: Mapping[str, Callable[..., Iterable[Part]]] = {
-    "scene": told,
+    "scene": _scene,
     "recommendation": which.advice,
     "remedies": lambda found, settings: which.would_do(found.remedies, settings),
     "first_look": which.look,

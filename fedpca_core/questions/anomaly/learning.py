@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -63,20 +63,13 @@ class Learning(Topic[Learnt]):
             trace = yield from part(one, *share)
             tables[name] = progress.approach(trace, on.problem)
             yield Step(share[1], "Running the next", Learnt(facts, gap, dict(tables)))
-        rounds = min(settings.rounds, FULL_ROUNDS)
-        last = run(
-            settings,
-            settings.algorithm(),
-            on.problem,
-            Channel(),
-            rounds=rounds,
-            record="full",
-            text="Reading the augmented Lagrangian",
-        )
+        rounds, text = min(settings.rounds, FULL_ROUNDS), "Reading the augmented Lagrangian"
+        kept: dict[str, Any] = {"rounds": rounds, "record": "full", "text": text}
+        last = run(settings, settings.algorithm(), on.problem, Channel(), **kept)
         trace = yield from part(last, len(works) / (len(works) + 1), 0.95)
         if trace.states is None:
             return Learnt(facts, gap, tables)
-        yield Step(0.95, "Reading the augmented Lagrangian")
+        yield Step(0.95, text)
         every = max(1, trace.rounds // _POINTS)
         return Learnt(facts, gap, tables, progress.frame(trace, on.problem, every=every))
 

@@ -140,15 +140,12 @@ class OneMoreRecord(Study[AttackSettings, NewcomersRead]):
         )
 
     def tables(self, result: NewcomersRead, settings: AttackSettings) -> dict[str, pd.DataFrame]:
-        summary = pd.DataFrame(
-            {
-                "method": [METHODS[method].title for method in result.found],
-                "round": [read.best for read in result.found.values()],
-                "purity": [read.purity[read.best] for read in result.found.values()],
-                "cosine": [read.cosine for read in result.found.values()],
-                "records_behind": [read.count for read in result.found.values()],
-            }
-        )
+        columns = ["method", "round", "purity", "cosine", "records_behind"]
+        ends = [
+            (METHODS[method].title, read.best, read.purity[read.best], read.cosine, read.count)
+            for method, read in result.found.items()
+        ]
+        summary = pd.DataFrame(ends, columns=columns)
         rounds = stacked(
             {
                 "method": METHODS[method].title,
@@ -158,10 +155,7 @@ class OneMoreRecord(Study[AttackSettings, NewcomersRead]):
             }
             for method, read in result.found.items()
         )
-        return {
-            "summary": summary,
-            "rounds": rounds,
-        }
+        return {"summary": summary, "rounds": rounds}
 
 
 def best_adversary(settings: AttackSettings, clients: int) -> Adversary:

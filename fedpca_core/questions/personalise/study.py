@@ -170,17 +170,11 @@ class PersonalComparison(Study[PersonaliseSettings, Collaboration]):
     def run(self, settings: PersonaliseSettings, data: OwnData | None = None) -> Run[Collaboration]:
         yield Step(0.0, "Drawing the clients")
         problem, rounds = settings.build(data), settings.rounds
-        runs = {
-            key: stream(
-                # Who sends nothing needs no noise.
-                problem.unperturbed if key == ALONE else problem,
-                algorithm,
-                rounds=rounds,
-                seed=settings.seed,
-                channel=Channel(record="estimates"),
-            )
-            for key, algorithm in settings.methods().items()
-        }
+        wire, runs = Channel(record="estimates"), {}
+        for key, algorithm in settings.methods().items():
+            # Who sends nothing needs no noise.
+            own = problem.unperturbed if key == ALONE else problem
+            runs[key] = stream(own, algorithm, rounds=rounds, seed=settings.seed, channel=wire)
         meters = _Meters(problem, rounds)
         shown = time.monotonic()
         for entries in zip(*runs.values(), strict=True):
