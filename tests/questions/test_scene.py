@@ -12,6 +12,7 @@ from dashboard.views import scene as drawn
 from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Status
+from fedpca_core.questions.attack.records import pictures
 from fedpca_core.questions.home.scene import LivePicture, Scene, _sine, outcome_of
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.stored import stored
@@ -288,3 +289,27 @@ def test_the_stored_replay_is_what_a_fresh_run_finds():
     assert (now.round, now.levels) == (kept.round, kept.levels)
     for one, other in zip(now.findings, kept.findings, strict=True):
         assert (one.status, one.attack, one.figure) == (other.status, other.attack, other.figure)
+
+
+@pytest.mark.parametrize("kind", ["eigenvectors", "skew", "rotated", "repeated", "nothing"])
+def test_columns_at_right_angles_are_the_same_pictures_as_their_decomposition(kind):
+    square = np.random.default_rng(5).standard_normal((16, 16))
+    values, vectors = np.linalg.eigh(square + square.T)
+    order = np.argsort(-np.abs(values))
+    factor = vectors[:, order] * np.sqrt(np.abs(values[order]))
+    if kind == "skew":
+        factor = square[:, :5]
+    elif kind == "rotated":  # right angles, the smallest first
+        factor = factor[:, ::-1]
+    elif kind == "repeated":
+        factor[:, 9:] = 0.0
+    elif kind == "nothing":
+        factor[:] = 0.0
+    left, sizes, _ = np.linalg.svd(factor, full_matrices=False)
+    shown = pictures.eigen_tiles(factor, 12, (4, 4))
+    kept = int((sizes[:12] > 1e-9 * sizes[0]).sum())
+    expected = pictures.column_tiles(left[:, :kept], (4, 4))
+    # Of either sign: black for white.
+    differs = np.minimum(np.abs(shown[:kept] - expected), np.abs(1 - shown[:kept] - expected))
+    assert differs.max(initial=0.0) < 1e-10
+    np.testing.assert_array_equal(shown[kept:], 0.5)
