@@ -70,6 +70,8 @@ class Stopped(FapsConvergence):
                 break
             if entry.index % 10 == 0:
                 yield Step(0.5, f"{cell.name}: round {entry.index}, error {error:.1e}")
+        for rule in RULES:  # what no rule has ended ends with the most rounds, as the paper says
+            stops.setdefault(rule, (float(entry.index), kkt, error))
         return [
             Number(cell.series, f"{measure}, {rule}", value)
             for rule, values in stops.items()
