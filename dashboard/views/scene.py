@@ -341,7 +341,7 @@ def known(scene: Scene, settings: SceneSettings, k: int) -> str:
     if matrix.status is Status.OPEN:
         held = f"has the whole matrix of {whose}{released}"
     elif matrix.status is Status.PARTLY and matrix.figure is not None:
-        held = f"has {plural(round(matrix.figure.value), 'direction')} of {whose}{released}"
+        held = f"has {plural(np.round(matrix.figure.value), 'direction')} of {whose}{released}"
     else:
         return f"reads no direction of {whose} in its masked messages; {_untried(records)}"
     return f"{held}; records: {in_short(records)}"
@@ -424,7 +424,7 @@ def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
     if matrix.status is Status.PROVED_CLOSED:
         return f"nothing of {name} has been sent{sent}"
     if matrix.figure is not None:
-        held = plural(round(matrix.figure.value), "direction")
+        held = plural(np.round(matrix.figure.value), "direction")
         return f"has {held} of {_whose(scene, settings)}{sent}"
     return f"masked; {_untried(records)}{sent}"
 

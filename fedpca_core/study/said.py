@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from fedpca_core.attacks.registry import ATTACKS
@@ -55,6 +56,6 @@ def caption(matrix: Finding, records: Finding) -> str:
     if matrix.status is Status.PROVED_CLOSED:
         return "nothing has been sent"
     if matrix.figure is not None:
-        directions = f"{plural(round(matrix.figure.value), 'direction')}, drawn as pictures"
+        directions = f"{plural(np.round(matrix.figure.value), 'direction')}, drawn as pictures"
         return f"{directions}; records: {in_short(records)}"
     return f"read as products: a mask; records: {in_short(records)}"

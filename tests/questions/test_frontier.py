@@ -430,3 +430,10 @@ def test_a_share_of_few_seeds_decides_less_than_the_same_of_many():
         assert low[0] == pytest.approx(0) and high[2] == pytest.approx(1)
         assert (low[1] > 0.5) is np.bool_(told)
         assert high[0] < 0.5 < low[2]
+
+
+@pytest.mark.parametrize(("records", "said"), [(np.nan, ""), (0.0, ""), (1.0, "; 1 record to")])
+def test_records_are_told_beside_a_point_where_they_were_searched_for(records, said):
+    row = pd.Series({"protection": "none", "finding": "has it", "records": records})
+    assert figures.protection(row).startswith(f"the server has it{said}")
+    assert ("record" in figures.protection(row)) == bool(said)

@@ -141,10 +141,8 @@ def protection(row: pd.Series) -> str:
     """What is known of a client's safety: an ε, or how close the best attack comes."""
     if row["protection"] == "formal":
         return f"ε = {short(round(row['epsilon'], 3))} for one record"
-    read = f"the server {row['finding']}"
-    return read + (
-        f"; {plural(round(row['records']), 'record')} to the last digit" * bool(row["records"] > 0)
-    )
+    read, whole = f"the server {row['finding']}", np.round(row["records"])  # NaN: not searched for
+    return f"{read}; {plural(whole, 'record')} to the last digit" if whole > 0 else read
 
 
 # ---------------------------------------------------------------------- more of the picture
