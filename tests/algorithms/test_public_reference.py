@@ -39,15 +39,22 @@ def ran(problem: fp.problems.Problem, method: FedPower, seed: int = 1, **more: o
 @pytest.mark.parametrize("reference", [0, 2])
 @pytest.mark.parametrize("draws", [None, 2])
 @pytest.mark.parametrize(
-    ("period", "decay"), [(1, True), (2, True), (4, True), (5, True), (5, False), (12, False)]
+    ("period", "decay", "products"),
+    [
+        *((1, True, 12), (2, True, 12), (4, True, 12), (5, True, 10)),
+        *((5, False, 12), (5, False, 11), (12, False, 12)),
+    ],
 )
 def test_without_noise_it_is_the_run_whose_frames_travel(
-    uneven: fp.problems.Problem, period: int, decay: bool, draws: int | None, reference: int
+    uneven: fp.problems.Problem,
+    period: int,
+    decay: bool,
+    products: int,
+    draws: int | None,
+    reference: int,
 ) -> None:
-    """At every gap, also where the run ends between two communications (period 5)."""
-    method = FedPower(
-        3, 4, products=12, period=period, decay=decay, draws=draws, reference=reference
-    )
+    """At every gap, also where the run ends one or two products after a communication."""
+    method = FedPower(3, 4, products, period, decay, draws=draws, reference=reference)
     usual, public = ran(uneven, method), ran(uneven, replace(method, public=True))
     assert len(usual.estimates) == len(public.estimates) == method.rounds + 1
     assert np.abs(usual.estimates - public.estimates).max() < 1e-12

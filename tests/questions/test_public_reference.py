@@ -9,6 +9,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
+from fedpca_core.guarantee import Unit
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.privacy.calibration import exact_sensitivity
 from fedpca_core.protocol.algorithm import Setting
@@ -181,3 +182,8 @@ def test_the_largest_client_needs_no_noise_where_it_is_public(unit: str, monkeyp
     assert found.stated[0].guarantee.epsilon == pytest.approx(3.0, rel=1e-6)
     assert build.several(settings, public) == {"record": 1, "person": 50, "client": 300}[unit]
     assert build.protected(settings, public).tolist() == [100, 300]
+    whole = list(found.others.values())[-1]
+    assert whole.unit == str(Unit(None)) and whole.epsilon == pytest.approx(
+        found.stated[0].guarantee.of_one_record(build.unit(settings), 300)
+        .for_unit(Unit(None), 300).epsilon
+    )  # fmt: skip
