@@ -219,7 +219,7 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         group : label, optional
-            The attacked site; by default the one with the fewest records.
+            The attacked site; by default that with the fewest records, unless they are public.
         strangers : (records, n_features), optional
             Records of the same kind that no site holds: whether they can be told from those of
             the site is tried too.
@@ -232,7 +232,7 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Raises
         ------
         InvalidInput
-            No such site, or the run was not kept.
+            No such site, its records are public, or the run was not kept.
         """
         check_is_fitted(self)
         require(
@@ -244,7 +244,9 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             group is None or str(group) in self.groups_,
             f"There is no site “{group}”; the sites are {', '.join(self.groups_[:20])}.",
         )
-        client = int(np.argmin(sizes)) if group is None else self.groups_.index(str(group))
+        kept = self.trace_.algorithm.protected(len(sizes))
+        smallest = int(kept[np.argmin(sizes[kept])])
+        client = smallest if group is None else self.groups_.index(str(group))
         public = SimpleNamespace(
             participation=self.participation,
             secure_aggregation=self.secure_aggregation,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import numpy as np
@@ -19,9 +20,12 @@ from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Setting
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.protocol.wrapper import Wrapper
+from fedpca_core.questions.trace.opened import OpenedRun, OpenedSettings
 from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
+from fedpca_core.study.own_data import OwnData
 from fedpca_core.trial import trial
 
 SECURE = Channel(secure_aggregation=True)
@@ -226,3 +230,22 @@ def test_the_public_path_is_computed_from_the_public_records_alone(
     same = [np.array_equal(*pair) for pair in zip(first.uploads["product"],
             second.uploads["product"], strict=True)]  # fmt: skip
     assert same == [True, True, True, False]
+
+
+def test_files_and_the_estimator_know_who_is_public(uneven: fp.problems.Problem) -> None:
+    file = io.BytesIO()
+    save_trace(ran(uneven, FedPower(3, products=12, period=4, public=True)), file)
+    run = OwnData("run.npz", file.getvalue())
+    with pytest.raises(InvalidInput, match="records of client 0 are public"):
+        outcome(OpenedRun().run(OpenedSettings(), run))
+    found = outcome(OpenedRun().run(OpenedSettings(client=1), run))
+    assert found is not None and found.findings
+
+    records = np.random.default_rng(0).standard_normal((130, 6)) * np.arange(1, 7)
+    sites = np.repeat(["small", "large", "third"], [20, 60, 50])
+    method = FedPower(2, products=6, period=2, public=True, reference=1)
+    fitted = fp.FederatedPCA(2, method=method).fit(records, groups=sites)
+    assert fitted.groups_[1] == "small"  # in the order of the alphabet
+    assert set(fitted.leaks()["group"]) == {"third"}
+    with pytest.raises(InvalidInput, match="records of client 1 are public"):
+        fitted.leaks("small")
