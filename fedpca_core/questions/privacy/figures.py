@@ -149,7 +149,7 @@ def _cards(promises: Promises, settings: PrivacySettings) -> Cards:
     found = promises.stated[0].guarantee
     published = settings.calibration == "published" and found.private
     at_source = settings.calibration == "source" and found.private
-    together = found.composition == 1 < found.releases
+    together = bool(found.composition == 1 < found.releases)
     if at_source:
         counted = "the matrix" + (
             " and a noisy mean" if found.releases > 1 else "; products cost nothing"
