@@ -17,14 +17,9 @@ from fedpca_core.streams import Streams
 def synchronisation_times(products: int, period: int, decay: bool = True) -> tuple[int, ...]:
     """Local products after which the machines upload (FedPower, section 3).
 
-    Parameters
-    ----------
-    products : int
-        T, local products of the whole run, counted from 1.
-    period : int
-        p, products before the first upload.
-    decay : bool
-        Gaps p, p-1, ..., 2, 1, 1, ... instead of p, p, p, ...
+    ``products``: T, local products of the whole run, counted from 1.
+    ``period``: p, products before the first upload.
+    ``decay``: Gaps p, p-1, ..., 2, 1, 1, ... instead of p, p, p, ...
 
     Returns tuple of int: increasing times in 1..T; T itself need not be among them.
 
@@ -99,13 +94,9 @@ def onto_public(upload: Array, basis: Array, frame: Array, plan: Plan, streams: 
 def within_budget(frame: Array, made: Array, width: int, products: int) -> Array:
     """The broadcast, where the noise covers what a machine is asked for.
 
-    Parameters
-    ----------
-    frame : (features, columns) float64
-    made : (present,) float64
-        Products of each machine by the end of this round.
-    width, products : int
-        Columns and products that the noise was calibrated to.
+    ``frame``, (features, columns) float64.
+    ``made``, (present,) float64: Products of each machine by the end of this round.
+    ``width``, ``products``: Columns and products that the noise was calibrated to.
 
     Raises InvalidInput: more products or columns than that, or a frame whose columns are not
     orthonormal: all would release more than was accounted, so no machine answers, whatever the

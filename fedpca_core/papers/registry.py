@@ -122,11 +122,7 @@ Tables = Mapping[str, Mapping[str, pd.DataFrame]]
 def results(key: str, tables: Tables | None = None) -> Mapping[str, Cells]:
     """Cells by size of an experiment, or of several ("a + b") at the sizes that all have.
 
-    Parameters
-    ----------
-    key : str
-    tables : mapping, optional
-        Cells by experiment and size in place of those that are shipped.
+    ``tables``: Cells by experiment and size in place of those that are shipped.
     """
     return _shipped(key) if tables is None else _cells(key, tables)
 

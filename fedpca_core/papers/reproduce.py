@@ -31,21 +31,13 @@ def reproduce(
 ) -> Run[pd.DataFrame]:
     """Run the cells that are not there yet; the tidy table of all that are.
 
-    Parameters
-    ----------
-    size : {"paper", "live"}
-    seeds : int
-        Cells are run from seeds 0 to ``seeds - 1``.
-    out : path, optional
-        Folder of the cells; without one nothing is kept.
-    only : sequence of str
-        Run the cells of these series only, where any are named.
+    ``size``, {"paper", "live"}.
+    ``seeds``: Cells are run from seeds 0 to ``seeds - 1``.
+    ``out``: Folder of the cells; without one nothing is kept.
+    ``only``: Run the cells of these series only, where any are named.
 
-    Raises
-    ------
-    InvalidInput
-        No seed, a series that the experiment does not have, data that are not there, a folder that
-        cannot be written.
+    Raises InvalidInput: no seed, a series that the experiment does not have, data that are not
+    there, a folder that cannot be written.
     """
     require_here(experiment.needs(size), whole=True)
     require(seeds >= 1, f"An experiment runs from at least 1 seed, not {seeds}.")
