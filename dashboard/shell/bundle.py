@@ -32,7 +32,8 @@ def caption(settings: Settings, results: Iterable[Any] = (), data: OwnData | Non
     for name, value in values.items():
         many = value if isinstance(value, tuple) else (value,)
         texts = [parameters[name].text(one) for one in many] or ["none"]
-        told.append(f"{parameters[name].label} {' + '.join(texts)}")
+        more = [f"{len(texts) - 8} more"] if len(texts) > 9 else []  # the settings file has all
+        told.append(f"{parameters[name].label} {' + '.join(texts[: 8 if more else None] + more)}")
     seed = getattr(settings, "seed", None)
     told.append("all else at its default" if told else "all settings at their defaults")
     told += [] if seed is None else [f"seed {seed}"]

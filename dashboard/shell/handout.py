@@ -210,8 +210,14 @@ def pdf(made: Sheet) -> bytes:
             figure.text(0.07, top, line, fontsize=points, weight=weight, va="top", parse_math=False)
             top -= step
 
-    cited = f"{made.settings} {made.link} Cite as {' '.join(made.citation.split())}"
-    ending = textwrap.wrap(cited, int(_LINE * 9 / 6.5))[:9]
+    # A link is followed where it is read on a screen; on paper its end helps nobody.
+    link = f"{made.link[:_LINE]}…" if len(made.link) > _LINE else made.link
+    cited = f"Cite as {' '.join(made.citation.split())}"
+    ending = [
+        line
+        for text in (made.settings, link, cited)
+        for line in textwrap.wrap(text, int(_LINE * 9 / 6.5))
+    ][:10]
     foot = 0.05 + 0.011 * len(ending)
     # What an ε means is said whole; the picture and the tables leave it room.
     remarks = high(6.5) * sum(len(broken(text, 6.5)) for text in made.small)
@@ -259,7 +265,10 @@ def pdf(made: Sheet) -> bytes:
         write(text, 6.5)
     for number, line in enumerate(ending):
         at = foot - 0.011 * (number + 1)
-        figure.text(0.07, at, line, fontsize=6.5, color="#444444", va="bottom", parse_math=False)
+        figure.text(
+            0.07, at, line, fontsize=6.5, color="#444444", va="bottom", parse_math=False,
+            url=made.link if line == link else None,
+        )  # fmt: skip
     out = io.BytesIO()
     with rc_context({"pdf.fonttype": 42}):
         figure.savefig(out, format="pdf", metadata={"CreationDate": None, "Title": made.question})

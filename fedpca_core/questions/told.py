@@ -17,7 +17,11 @@ from fedpca_core.questions.privacy import figures as privacy
 from fedpca_core.questions.theory import figures as theory
 from fedpca_core.questions.trace import figures as trace
 from fedpca_core.questions.which import figures as which
+from fedpca_core.questions.which.recommendation import Advice
+from fedpca_core.questions.which.remedies import at_hand
+from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import plural
+from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import Part, Parts
 
 
@@ -35,10 +39,17 @@ def _scene(scene: Scene, settings: SceneSettings) -> Parts:
         )
 
 
+def _advised(found: Advice, settings: FrontierSettings, data: OwnData | None = None) -> Parts:
+    """The advice, and what is known without a search of what would do where nothing does."""
+    yield from which.advice(found, settings, data)
+    if not found.table.empty and found.place(1) is None:
+        yield from which.would_do(at_hand(found, settings), settings)
+
+
 #: From a result and its settings to parts, by the key of the study.
 TOLD: Mapping[str, Callable[..., Iterable[Part]]] = {
     "scene": _scene,
-    "recommendation": which.advice,
+    "recommendation": _advised,
     "remedies": lambda found, settings: which.would_do(found.remedies, settings),
     "first_look": which.look,
     "convergence": lambda found, settings: [

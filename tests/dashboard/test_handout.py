@@ -63,6 +63,22 @@ def test_the_pdf_is_one_page(made):
     assert content.count(b"/Type /Page ") + content.count(b"/Type /Page\n") == 1
 
 
+def test_where_nothing_does_all_of_it_the_sheet_says_what_would():
+    asked = replace(ASKED, most_lost=0.001, needed_epsilon=1.0)
+    study = Recommendation()
+    made = handout.sheet(asked, {study: outcome(study.run(asked))}, {})
+    said = " ".join(made.answer)
+    assert "nothing that was run here does all of it" in said and "in place of 0.1%" in said
+
+
+def test_a_long_link_stays_on_the_paper_and_is_whole_behind_it(made):
+    names = "&columns=".join(f"lab_{k}" for k in range(300))
+    content = handout.pdf(replace(made, link=f"{LINK}&columns={names}"))
+    assert b"lab_299" in content and content.count(b"/Annot") >= 1
+    asked = replace(ASKED, problem="table", columns=tuple(f"lab_{k}" for k in range(300)))
+    assert "lab_7 + 292 more" in caption(asked) and "lab_8" not in caption(asked)
+
+
 def test_a_text_with_signs_of_formulas_is_printed_as_it_is(made):
     odd = replace(made, answer=["costs 5 $ or 6 $ <b> & _x_"], link="")
     assert handout.pdf(odd).startswith(b"%PDF")
