@@ -85,6 +85,14 @@ def test_a_plain_reading_of_masked_messages_holds_no_direction(tmp_path):
     assert any("FAPS masks its messages" in text and "it takes about" in text for text in said)
 
 
+def test_what_is_taken_for_granted_of_the_records_stands_before_the_verdict(tmp_path):
+    """“Cannot” of real numbers holds for these alone, and the reader's dial says which they are."""
+    trace = fp.simulate(problem(), fp.SSI(2), rounds=3, seed=0)
+    for grid, said in (("real", "“any real numbers”:"), ("1", "“whole numbers”:")):
+        found = opened(trace, tmp_path, grid=grid)
+        assert said in figures.verdict(found, OpenedSettings(grid=grid))
+
+
 def test_a_file_says_how_many_clients_there_are_to_choose_from(tmp_path):
     file = written(fp.simulate(problem(), fp.SSI(3), rounds=2), tmp_path)
     assert clients_of(file.content) == 3

@@ -45,7 +45,9 @@ def verdict(found: Opened, settings: OpenedSettings) -> str:
         f"holds this file {one.words}."
         for one in found.findings
     ]
-    return "\n".join([f"Of client {settings.client}:", *lines])
+    values = settings.parameters()["grid"].text(settings.grid)
+    lead = f"Of client {settings.client}, whose records are taken for “{values.lower()}”:"
+    return "\n".join([lead, *lines])
 
 
 def _matrix(found: Opened, settings: OpenedSettings) -> Images:
