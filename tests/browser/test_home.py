@@ -253,7 +253,7 @@ def test_a_parameter_of_the_link_changes_all_three_pictures(open_page):
     assert "exactly" not in page.locator(SENTENCE).inner_text()
     # What was not tried stands there with its price, and a button that runs it.
     page.get_by_role("button", name="Try it: replay of the update").click()
-    expect(page.locator(SENTENCE)).to_contain_text("exactly")
+    expect(page.locator(SENTENCE)).to_contain_text("exactly", timeout=120_000)
 
 
 def test_noise_at_the_source_is_on_the_stage_with_its_guarantee(open_page):
