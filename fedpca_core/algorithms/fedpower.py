@@ -121,13 +121,13 @@ class FedPower(Algorithm):
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = uniform_frame(streams.generator("start"), setting.features, self.width)
-        # Everybody has these records, so that products with them are not metered.
-        known = data.only(np.array([self.reference])).metered() if self.public else None
-        server = {"frame": frame, "time": 0, "weights": setting.weights, "known": known}
+        server = {"frame": frame, "time": 0, "weights": setting.weights}
+        if self.public:  # everybody has these records: products with them are not metered
+            server["known"] = data.only(np.array([self.reference])).metered()
         return server, {"made": np.zeros(setting.clients)}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        time, weights = server["time"], server["weights"]
+        time, weights, known = server["time"], server["weights"], server.get("known")
         until = next((later for later in self.times if later > time), None)
         if until is not None and (draws := self.drawn(setting)) is not None:
             weights = local.drawn_weights(
@@ -143,7 +143,7 @@ class FedPower(Algorithm):
             recipients=setting.clients,
             local_steps=end - time,
             stop=end == self.products,
-            extra={"time": time, "output": until is None, "all": weights, "known": server["known"]},
+            extra={"time": time, "output": until is None, "all": weights, "known": known},
         )
 
     def client(
