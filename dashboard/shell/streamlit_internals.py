@@ -112,9 +112,10 @@ def drop_orphans() -> None:
     """Let Streamlit's queue drop with a container what is inside it, when a fragment runs again.
 
     It drops what the fragment has drawn and not yet sent, and keeps what fragments inside it have,
-    which hangs in containers that are dropped. A browser that is told to draw into a container it
-    never heard of shows an empty page until it is loaded again. It takes a server that is busy for
-    a moment and a visitor who turns two dials, or one by two steps, within that moment.
+    which hangs in containers that are dropped, and what stands behind it, which is counted from it.
+    A browser that is told to draw into a container or behind a place that it never heard of shows
+    an empty page until it is loaded again. It takes a server that is busy for a moment and a part
+    that looks by itself, or a visitor who turns two dials, within that moment.
     """
     clear, queue = inside(CLEAR), inside(QUEUE)
     if clear is None or not isinstance(getattr(queue(), "_queue", None), list):
@@ -129,23 +130,25 @@ def drop_orphans() -> None:
         before = self._queue
         clear(self, retain_lifecycle_msgs, fragment_ids_this_run)
         if retain_lifecycle_msgs and fragment_ids_this_run:
-            self._queue = _with_container(before, self._queue)
+            self._queue = _in_their_places(before, self._queue)
 
     _replace(CLEAR, cleared)
 
 
-def _with_container(before: Sequence[Any], kept: Sequence[Any]) -> list[Any]:
-    """What of the ``kept`` messages is in no container that was sent ``before`` and is dropped."""
+def _in_their_places(before: Sequence[Any], kept: Sequence[Any]) -> list[Any]:
+    """What of the messages ``before`` is sent: the ``kept`` ones, and of the others the outermost.
+
+    These keep the places, and what is inside them is drawn anew.
+    """
     stays = {id(message) for message in kept}
-    missing: set[tuple[int, ...]] = set()
+    anew: set[tuple[int, ...]] = set()
     found = []
     for message in before:
         path = tuple(message.metadata.delta_path)
-        if id(message) not in stays:
-            missing.add(path)
-        elif not any(path[:depth] in missing for depth in range(1, len(path))):
-            missing.discard(path)
-            found.append(message)
+        if any(path[:depth] in anew for depth in range(1, len(path))):
+            continue
+        found.append(message)
+        (anew.discard if id(message) in stays else anew.add)(path)
     return found
 
 

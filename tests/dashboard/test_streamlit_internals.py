@@ -237,14 +237,46 @@ def test_what_is_inside_a_dropped_container_is_dropped(ours) -> None:
     queue = waiting()
     queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["outer"])
     kinds = [message.WhichOneof("type") for message in queue._queue]
-    assert kinds == ["session_status_changed", "delta", "delta"]
-    assert left(queue) == [[0, 4], [0, 4, 0]]
+    assert kinds == ["session_status_changed", "delta", "delta", "delta"]
+    assert left(queue) == [[0, 3, 0], [0, 4], [0, 4, 0]]
+
+
+def shown(page: list, messages: list[list[int]]) -> list:
+    """What a browser makes of places: each has to be there, or to be the next one."""
+    for path in messages:
+        *above, last = path
+        holder = page
+        for at in above:
+            holder = holder[at]
+        assert last <= len(holder), f"Bad delta path index {last} (of {len(holder)})"
+        holder[last : last + 1] = [[]]
+    return page
+
+
+def test_what_stands_behind_a_part_that_is_drawn_anew_keeps_its_place(ours) -> None:
+    queue = ForwardMsgQueue()
+    for path, fragment in (([0, 0], ""), ([0, 1], "part"), ([0, 1, 0], "part"), ([0, 2], "")):
+        queue.enqueue(block(path, fragment))
+    queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["part"])
+    queue.enqueue(block([0, 1], "part"))
+    queue.enqueue(block([0, 1, 0], "part"))
+    assert shown([[]], left(queue)) == [[[], [[]], []]]
+
+
+def test_streamlit_itself_forgets_the_place(as_streamlit_has_it) -> None:
+    """Where it does no longer, `drop_orphans` can go."""
+    queue = ForwardMsgQueue()
+    for path, fragment in (([0, 0], ""), ([0, 1], "part"), ([0, 2], "")):
+        queue.enqueue(block(path, fragment))
+    queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["part"])
+    with pytest.raises(AssertionError, match="Bad delta path index 2"):
+        shown([[]], left(queue))
 
 
 def test_what_has_its_container_is_sent(ours) -> None:
     queue = waiting()
     queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["innermost"])
-    assert left(queue) == [[0, 3, 0], [0, 3, 0, 0], [0, 4], [0, 4, 0]]
+    assert left(queue) == [[0, 3, 0], [0, 3, 0, 0], [0, 3, 0, 0, 0], [0, 4], [0, 4, 0]]
     queue = waiting()
     sent = queue._queue.pop(1)  # the outer container is with the browser already
     assert list(sent.metadata.delta_path) == [0, 3, 0]
