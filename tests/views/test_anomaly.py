@@ -18,6 +18,7 @@ from fedpca_core.questions.anomaly.poisoned import Course, Courses
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import TaskFacts
 from fedpca_core.questions.catalogue import STUDIES, studies_of
+from fedpca_core.remembered import forget_everything
 from fedpca_core.steps import outcome
 from fedpca_core.study.sweep import Swept
 
@@ -29,11 +30,9 @@ SETTINGS = AnomalySettings(problem="synthetic", clients=20, components=6, rounds
 def findings():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(task, "synthetic", lambda seed: traffic.synthetic(1000, 400, seed))
-        task._SOURCES._results.clear()
-        task._TASKS._results.clear()
+        forget_everything()  # detectors too, which other tests may have trained on more traffic
         yield outcome(STUDIES["detection"].run(SETTINGS), lambda step: step.result is None)
-        task._SOURCES._results.clear()
-        task._TASKS._results.clear()
+        forget_everything()  # detectors too, which other tests may have trained on more traffic
 
 
 def marked(panel) -> set[str]:
