@@ -148,7 +148,10 @@ def _in_their_places(before: Sequence[Any], kept: Sequence[Any]) -> list[Any]:
         if any(path[:depth] in anew for depth in range(1, len(path))):
             continue
         found.append(message)
-        (anew.discard if id(message) in stays else anew.add)(path)
+        if id(message) in stays:
+            anew.discard(path)
+        else:
+            anew.add(path)
     return found
 
 

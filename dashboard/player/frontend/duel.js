@@ -60,7 +60,10 @@ class DuelView {
   whose() {
     const { owners, names, attacked, alone } = this.stage;
     const others = [...new Set(owners)].filter((one) => one !== attacked).slice(0, 3);
-    return element("div", { class: "fp-whose", title: `How far off the PCA of its own records is: ${names[attacked]} ${alone}` }, this.mark(attacked), element("b", { text: `${names[attacked]} ${alone}` }), element("span", {}, ...others.map((one) => this.mark(one)), "others"));
+    const said = `${names[attacked]} ${alone}`;
+    return element("div", { class: "fp-whose", title: `How far off the PCA of its own records is: ${said}` },
+      this.mark(attacked), element("b", { text: said }),
+      element("span", {}, ...others.map((one) => this.mark(one)), "others"));
   }
 
   // Shapes tell eight clients apart, and with them colours that stay apart without the cones for red

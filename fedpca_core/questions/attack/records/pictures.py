@@ -58,7 +58,7 @@ def _directions(factor: Array) -> tuple[Array, Array]:
     """
     products = factor.T @ factor
     sizes = np.sqrt(np.diag(products))
-    off = np.abs(products - np.diag(np.diag(products))).max(initial=0.0)
+    off = np.abs(products - np.diag(sizes**2)).max(initial=0.0)
     if off > 1e-12 * sizes.max() ** 2 or not (np.diff(sizes) <= 0).all():
         left, sizes, _ = np.linalg.svd(factor, full_matrices=False)
         return left, sizes
