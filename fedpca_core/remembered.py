@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any, Generic, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from weakref import WeakSet
 
+Asked = ParamSpec("Asked")
 Result = TypeVar("Result")
+Owner = TypeVar("Owner")
 _everywhere: WeakSet[Remembered[Any]] = WeakSet()
 
 
@@ -49,3 +52,18 @@ class Remembered(Generic[Result]):
         while len(self._results) > self._size:
             self._results.popitem(last=False)
         return made
+
+
+def once(
+    method: Callable[Concatenate[Owner, Asked], Result],
+) -> Callable[Concatenate[Owner, Asked], Result]:
+    """A method that answers each question once; its answers live as long as their object."""
+
+    @wraps(method)
+    def answered(owner: Owner, /, *asked: Asked.args, **more: Asked.kwargs) -> Result:
+        known: dict[Hashable, Result] = owner.__dict__.setdefault(f"_{method.__name__}", {})
+        if (key := (asked, *more.items())) not in known:
+            known[key] = method(owner, *asked, **more)
+        return known[key]
+
+    return answered

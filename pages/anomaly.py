@@ -23,6 +23,7 @@ from fedpca_core.questions.anomaly.task import (
     without_guarantee,
 )
 from fedpca_core.questions.catalogue import ATTACK_TYPES, studies_of
+from fedpca_core.questions.told import TOLD
 from fedpca_core.study.here import COMMAND, on
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import words
@@ -143,7 +144,7 @@ job = None
 with layout.guard():
     choose()
     settings = controls.settings()
-    job = jobs.study(study, settings, drawing(figures.TOPICS[view], settings), data=data)
+    job = jobs.study(study, settings, drawing(TOLD[study.key], settings), data=data)
     remedies(settings)
     own_table.remedy(controls, job.refusal, fitting)
     lay_out(figures.READING[view])

@@ -12,6 +12,7 @@ from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.privacy import figures
 from fedpca_core.questions.privacy.guarantee import promised
 from fedpca_core.questions.privacy.settings import REAL, PrivacySettings
+from fedpca_core.questions.told import TOLD
 from fedpca_core.study.parts import words
 
 controls = Controls(PrivacySettings)
@@ -88,7 +89,7 @@ with answered:  # the picture first, what ε means below it
     places = st.columns(columns, gap="medium")
 for index, study in enumerate(shown):
     with places[index % columns]:
-        job = jobs.study(study, settings, drawing(figures.FIGURES[study.key], settings), data=data)
+        job = jobs.study(study, settings, drawing(TOLD[study.key], settings), data=data)
     results[study] = job.result
 
 if view not in ("figures", "ways"):

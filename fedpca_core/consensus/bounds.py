@@ -204,6 +204,7 @@ def coefficients(mu: Array | float, method: InexactUzawa) -> tuple[Array, Array]
     return 1 - method.dual_step * solved, left + method.penalty * solved
 
 
+@lru_cache(maxsize=64)
 def vacuous_penalties(low: float, high: float) -> tuple[float, float] | None:
     """The window of r where Theorem 1 says nothing (rho_GS >= 1); None without one."""
     grid = low * np.logspace(-4, 7, 2201)
@@ -220,6 +221,7 @@ def vacuous_penalties(low: float, high: float) -> tuple[float, float] | None:
     return float(begin), float(end)
 
 
+@lru_cache(maxsize=64)
 def best_penalty(low: float, high: float) -> tuple[float, float]:
     """The r in [0, 100 L] with the smallest rho_GS, and that factor."""
     grid = np.concatenate([[0.0], low * np.logspace(-4, np.log10(100 * high / low), 1200)])

@@ -103,10 +103,16 @@ class Study(ABC, Generic[S, R]):
         Raises InvalidInput: settings or data that do not fit; the sentence names the remedy.
         """
 
-    @abstractmethod
     def tables(self, result: R, settings: S) -> dict[str, pd.DataFrame]:
         """The result as tidy tables by name: what the page offers as CSV, the command line
-        prints and writes, and a test compares."""
+        prints and writes, and a test compares.
+
+        By default the result itself, or what is a table of its fields or entries.
+        """
+        if isinstance(result, pd.DataFrame):
+            return {self.key: result}
+        held = result if isinstance(result, Mapping) else vars(result)
+        return {name: one for name, one in held.items() if isinstance(one, pd.DataFrame)}
 
     def identity(self, settings: S, data: OwnData | None = None) -> Hashable:
         """What the result depends on: the cache key, made here and nowhere else."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fedpca_core.__main__ import main
+from fedpca_core.consensus import bounds
 from fedpca_core.consensus.run import run
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.theory import settings as theory_settings
@@ -34,8 +35,8 @@ def measured(settings: TheorySettings):
 def test_no_claim_is_violated_at_its_own_tuning(problem, method) -> None:
     found = measured(replace(SMALL, problem=problem, method=method))
     assert found.verdict in ("holds", "vacuous", "none")
-    assert not found.course.diverged
-    assert len(found.rivals) == 5
+    assert not found.diverged
+    assert len(found.summary) == 6
     if found.norm is not None and found.spectral is not None:
         assert found.radius is not None
         assert found.radius <= found.norm * (1 + 1e-9)
@@ -78,44 +79,44 @@ def test_a_claim_that_is_exceeded_is_called_violated(monkeypatch) -> None:
 def test_a_course_says_what_its_run_did() -> None:
     settings = replace(SMALL, rounds=200)
     trace = run(settings.build(), settings.build_method(), settings.rounds, seed=settings.seed)
-    course = measured(settings).course
-    assert course.rounds == trace.rounds == 200 and not course.diverged
-    np.testing.assert_allclose(course.norms, trace.norms / trace.norms[0])
-    assert course.arrived == int(np.flatnonzero(trace.distances <= ARRIVED)[0])
-    assert course.bytes_up == trace.bytes_up[course.arrived] == course.arrived * 4 * 3 * 8
-    assert course.largest == np.nanmax(trace.contractions)
-    rival = measured(replace(settings, local_steps=5)).rivals
-    assert rival["FedAvg"].arrived is None and rival["FedAvg"].gradients is None
-    one = rival["Gradient descent (n = 1)"]
-    assert one.gradients == one.arrived
+    found = measured(settings)
+    course, last = found.of(), found.summary.iloc[0]
+    assert last["rounds"] == trace.rounds == 200 and not found.diverged
+    np.testing.assert_allclose(course["norm"], trace.norms / trace.norms[0])
+    arrived = int(np.flatnonzero(trace.distances <= ARRIVED)[0])
+    assert last["rounds_to_1e-8"] == arrived
+    assert last["bytes_up_to_1e-8"] == trace.bytes_up[arrived] == arrived * 4 * 3 * 8
+    assert last["largest_factor"] == np.nanmax(trace.contractions)
+    rivals = measured(replace(settings, local_steps=5)).summary.set_index("method")
+    assert rivals.loc["FedAvg", ["rounds_to_1e-8", "gradients_to_1e-8"]].isna().all()
+    one = rivals.loc["Gradient descent (n = 1)"]
+    assert one["gradients_to_1e-8"] == one["rounds_to_1e-8"]
 
 
 def test_too_long_steps_diverge_and_the_bound_says_so_beforehand() -> None:
     found = measured(replace(SMALL, method="exact", penalty_factor=0.0, dual_scale=2.0, rounds=400))
     assert found.spectral is not None and found.spectral > 1
-    assert found.course.diverged
+    assert found.diverged
 
 
 def test_the_sweeps_contain_the_exact_norms_and_the_window() -> None:
     settings = replace(SMALL, kappa=100.0)
     found = outcome(PenaltyAndSteps().run(settings))
-    for norms in found.penalty_norms.values():
-        assert (norms <= found.claimed * (1 + 1e-9)).all()
-    bound = found.by_steps["our bound for Scaffnew"]
-    assert set(found.step_norms) == {"two scalar clients", "this problem"}
-    for name, norms in found.step_norms.items():
+    penalty, steps = found["penalty"], found["local-steps"]
+    claimed, bound = penalty["Theorem 1"], steps["our bound for Scaffnew"]
+    for name in ("two scalar clients", "this problem"):
+        assert (penalty[f"exact, {name}"] <= claimed * (1 + 1e-9)).all()
+        norms = steps[f"Scaffnew, {name}"]
         assert (norms <= bound * (1 + 1e-9)).all()
-        assert (found.step_rates[name] <= norms * (1 + 1e-9)).all()
-    assert found.steps[bound.argmin()] == pytest.approx(found.root, rel=0.25)
-    low, high = found.window
-    inside = (found.penalties > low) & (found.penalties < high)
-    assert (found.claimed[inside] >= 1).all() and (found.claimed[~inside] < 1).all()
-    penalty, factor = found.best
-    assert factor <= found.claimed.min() + 1e-12
-    assert outcome(PenaltyAndSteps().run(SMALL)).window is None
+        assert (steps[f"Scaffnew, asymptotic, {name}"] <= norms * (1 + 1e-9)).all()
+    assert steps["local_steps"][bound.argmin()] == pytest.approx(np.sqrt(100.0), rel=0.25)
+    low, high = (end / LOW for end in bounds.vacuous_penalties(LOW, settings.high))
+    inside = penalty["penalty_factor"].between(low, high)
+    assert (claimed[inside] >= 1).all() and (claimed[~inside] < 1).all()
+    assert bounds.best_penalty(LOW, settings.high)[1] <= claimed.min() + 1e-12
+    assert bounds.vacuous_penalties(LOW, SMALL.high) is None
     many = outcome(PenaltyAndSteps().run(replace(SMALL, clients=20, features=20)))
-    assert set(many.penalty_norms) == {"two scalar clients"}
-    assert penalty * LOW == pytest.approx(found.best[0] * LOW)
+    assert "exact, this problem" not in many["penalty"]
 
 
 def test_the_statements_are_recomputed_for_another_family() -> None:

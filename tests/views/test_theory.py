@@ -53,7 +53,7 @@ def test_what_the_run_did_in_words() -> None:
     gone = measured(replace(SMALL, penalty_factor=0.0, dual_scale=2.0, rounds=400))
     assert "diverged" in theory.summary(gone)
     there = measured(replace(SMALL, rounds=200))
-    assert f"after **{there.course.arrived} rounds**" in theory.summary(there)
+    assert f"after **{there.summary['rounds_to_1e-8'][0]:.0f} rounds**" in theory.summary(there)
     early = measured(replace(SMALL, rounds=20))
     assert "ends" in theory.summary(early) and "away from the minimiser" in theory.summary(early)
 
@@ -80,16 +80,16 @@ def test_the_table_of_work() -> None:
 def test_the_sweeps_and_where_theorem_1_is_silent() -> None:
     settings = replace(SMALL, kappa=100.0)
     found = outcome(PenaltyAndSteps().run(settings))
-    assert "it says nothing" in theory.where_it_speaks(found)
-    penalty = theory.against_penalty(found, settings)
-    steps = theory.against_steps(found, settings)
+    assert "it says nothing" in theory.where_it_speaks(settings)
+    penalty = theory.against_penalty(found["penalty"], settings)
+    steps = theory.against_steps(found["local-steps"], settings)
     for panel in (penalty, steps):
         marked = {curve.name for curve in panel.curves if curve.simulation_only}
         assert marked and all(name.endswith("this problem") for name in marked)
     assert "Theorem 1 says nothing" in [curve.name for curve in penalty.curves]
     low = outcome(PenaltyAndSteps().run(SMALL))
-    assert "speaks for every r" in theory.where_it_speaks(low)
-    names = [curve.name for curve in theory.against_penalty(low, SMALL).curves]
+    assert "speaks for every r" in theory.where_it_speaks(SMALL)
+    names = [curve.name for curve in theory.against_penalty(low["penalty"], SMALL).curves]
     assert "Theorem 1 says nothing" not in names
 
 

@@ -1,7 +1,7 @@
 """What the Anomalies page shows, topic by topic: charts, tables and words of each result."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -637,18 +637,7 @@ def whose_records(result: Any, settings: AnomalySettings) -> Parts:
         yield Caption(COVERED)
 
 
-#: What each topic shows of its result.
-TOPICS: Mapping[str, Callable[[Any, AnomalySettings], Parts]] = {
-    "detection": detection,
-    "learning": learning,
-    "alarms": alarms,
-    "costs": costs,
-    "leaks": leaks,
-    "poisoning": poisoning,
-    "sweeps": sweeps,
-    "published": published,
-}
-#: How each is to be read, whatever the result.
+#: How each topic is to be read, whatever the result.
 READING: Mapping[str, tuple[About, ...]] = {
     "detection": (About.of("anomaly-curves", auc=quote("iot/area/unsw").printed),),
     "learning": (

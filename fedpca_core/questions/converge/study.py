@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from fedpca_core.metrics.faps_theorem import BesideTheorem, beside_theorem
 from fedpca_core.metrics.linearised import predicted
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.questions import costs
+from fedpca_core.remembered import once
 from fedpca_core.steps import Run, Step
 from fedpca_core.study.build import build_problem, simulation
 from fedpca_core.study.facts import Facts
@@ -24,8 +25,6 @@ from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
 from fedpca_core.study.pieces import InPieces
-
-T = TypeVar("T")
 
 #: Seconds of computing between two partial results of a comparison. Not those of the clock: where
 #: many wait, a quick run would show pictures halfway that keep others waiting longer.
@@ -86,30 +85,17 @@ class Comparison:
             for columns in self._columns(method)
         )
 
+    @once
     def _columns(self, method: str) -> list[dict[str, Array]]:
         """The metrics of every start as numbers."""
-        return self._once(
-            ("columns", method),
-            lambda: [
-                dict(zip(table.columns, table.to_numpy(dtype=float).T, strict=True))
-                for table in self.tables[method]
-            ],
-        )
+        return [
+            dict(zip(table.columns, table.to_numpy(dtype=float).T, strict=True))
+            for table in self.tables[method]
+        ]
 
-    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What was made for this key before: a page asks in every run, and for every visitor."""
-        known: dict[Hashable, T] = self.__dict__.setdefault("_known", {})
-        if key not in known:
-            known[key] = make()
-        return known[key]
-
+    @once  # a page asks in every run, and for every visitor
     def line(self, method: str, measure: str, axis: str) -> Line | None:
         """What to draw of one method; None where it does not have the measure."""
-        return self._once(
-            ("line", method, measure, axis), lambda: self._line(method, measure, axis)
-        )
-
-    def _line(self, method: str, measure: str, axis: str) -> Line | None:
         found = self._columns(method)
         shortest = min(len(columns["round"]) for columns in found)
         values = np.stack([columns[measure][:shortest] for columns in found])
@@ -141,11 +127,9 @@ class Comparison:
             and self.guide(method, measure) is None
         }
 
+    @once
     def guide(self, method: str, measure: str) -> tuple[Array, Array] | None:
         """Rounds and values of the predicted run: the median over the starts, as of the curve."""
-        return self._once(("guide", method, measure), lambda: self._guide(method, measure))
-
-    def _guide(self, method: str, measure: str) -> tuple[Array, Array] | None:
         found = self.predictions.get(method, ())
         if not found or len(found) < len(self.tables[method]):
             return None
@@ -171,6 +155,7 @@ class Comparison:
         merged = pd.concat(parts, ignore_index=True)
         return merged[["method", "start", *metrics.COLUMNS]]
 
+    @once
     def summary(self, measure: str, accuracy: float) -> pd.DataFrame:
         """What each method needs to bring ``measure`` below ``accuracy``: medians over starts.
 
@@ -178,10 +163,6 @@ class Comparison:
         Columns: method, reached (starts that got there), starts, round, bytes, local_products,
         seconds (medians over the starts that got there; NaN if none), final (median last value).
         """
-        key = "summary", measure, accuracy
-        return self._once(key, lambda: self._summary(measure, accuracy)).copy()
-
-    def _summary(self, measure: str, accuracy: float) -> pd.DataFrame:
         rows = []
         for method in self.tables:
             starts = self._columns(method)

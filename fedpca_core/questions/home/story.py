@@ -14,7 +14,7 @@ from fedpca_core.questions.home.words import angle, degrees, known, things, who,
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import Settings, plural, short
 from fedpca_core.study.facts import Facts
-from fedpca_core.study.parts import names
+from fedpca_core.study.parts import names, words
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.study.preset import Preset
 
@@ -23,7 +23,6 @@ NEAR, FAIR = 1.0, 20.0
 #: The guess that it does not happen, and all that one run can say of that.
 NEVER = "not in this run"
 Tables = Mapping[str, pd.DataFrame]
-Ending = Callable[[Tables, SceneSettings, Facts | None], str]
 
 
 @dataclass(frozen=True)
@@ -34,16 +33,16 @@ class Chapter:
     key: str
     #: Fields of `SceneSettings` that differ from the way the page opens.
     sets: Mapping[str, Any]
-    #: The sentence that the run bears out, from its tables; facts know the client's name.
-    ending: Ending
     #: The settings of the other page where to go deeper.
     opens: Callable[[SceneSettings], Settings]
-    #: title, told, asked, door: As `words.toml` has them; with fields in braces that the settings
-    #: of the run on show fill in.
+    #: As `words.toml` has them, with fields in braces that the run on show fills in. ``found`` and
+    #: ``missed`` end the step: by whether what is asked for happens.
     title: str
     told: str
     asked: str
     door: str
+    found: str = words("story-found")
+    missed: str = ""
     #: {"round", "epsilon"}: What is guessed: after which message, or from which ε on.
     guess: Literal["round", "epsilon"] = "round"
     #: What a right guess is, from the tables of the run; None if it does not happen.
@@ -68,7 +67,31 @@ class Chapter:
         """A guess or the answer as `options` have it."""
         return NEVER if value is None else short(value)
 
-    def filled(self, text: str, settings: SceneSettings, facts: Facts | None = None) -> str:
+    def ending(self, tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:
+        """The sentence that the run bears out, from its tables."""
+        if self.guess == "epsilon":
+            return _priced(tables, settings)
+        rounds, found = tables["rounds"], self.answer(tables)
+        end = rounds.iloc[-1 if found is None else int(found)]
+        everybody = f"all {settings.clients} clients together"
+        return self.filled(
+            self.missed if found is None else self.found,
+            settings,
+            facts,
+            found=found,
+            last=len(rounds) - 1,
+            messages=plural(int(end["round"]), "message"),
+            size=f"{end['bytes_up'] / settings.clients / 1e3:.3g}",
+            off=angle(end["sin_theta"]),
+            directions=plural(int(end["directions_held"]), "direction"),
+            count=int(rounds["records_held"].iloc[-1]),
+            # Sums over changing clients are told apart, as far as that goes.
+            whose=everybody if settings.participation == 1 else "them",
+        )
+
+    def filled(
+        self, text: str, settings: SceneSettings, facts: Facts | None = None, **run: Any
+    ) -> str:
         """A text with the numbers of the settings, and the client's name where facts know it."""
         side = settings.resolution or 8
         return text.format(
@@ -82,6 +105,7 @@ class Chapter:
             epsilon=short(settings.epsilon),
             near=short(NEAR),
             fair=short(FAIR),
+            **run,
         )
 
 
@@ -94,88 +118,7 @@ def _attack(settings: SceneSettings, **changes: Any) -> AttackSettings:
     return replace(settings.carried(AttackSettings), attacked=(settings.method,), **changes)
 
 
-def _needs(tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:
-    rounds = tables["rounds"]
-    found, size = within(rounds, NEAR), rounds["bytes_up"].iloc[-1] / settings.clients
-    if found is None:
-        return (
-            f"After {plural(len(rounds) - 1, 'message')} and {size / 1e3:.3g} kB from each client "
-            f"the answer is still off by {angle(rounds['sin_theta'].iloc[-1])}; no record was sent."
-        )
-    size = rounds["bytes_up"].iloc[found] / settings.clients
-    return (
-        f"{plural(found, 'message')}, {size / 1e3:.3g} kB from each client, and the answer is "
-        f"within {NEAR:g}°. Nobody has sent a record; now look at what the server holds."
-    )
-
-
-def _knows(tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:
-    rounds = tables["rounds"]
-    found, last = known(rounds), len(rounds) - 1
-    if found is None:
-        held = int(rounds["directions_held"].iloc[-1])
-        return (
-            f"After {plural(last, 'message')} it has {plural(held, 'direction')} of "
-            f"{who(settings, facts)}; no attack of ours has made a record of them."
-        )
-    count = int(rounds["records_held"].iloc[-1])
-    off = angle(rounds["sin_theta"].iloc[found])
-    return (
-        f"After message {found} of {last} it has all {count} {things(settings)} of "
-        f"{who(settings, facts)}, exactly, while the answer is still off by {off}."
-    )
-
-
-def _masked(tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:
-    rounds = tables["rounds"]
-    if known(rounds) is not None:
-        return _knows(tables, settings, facts)
-    return (
-        f"Read as products, {len(rounds) - 1} masked messages give none of the records of "
-        f"{who(settings, facts)}. A replay of the update has not been tried yet."
-    )
-
-
-def _replayed(tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:
-    rounds = tables["rounds"]
-    if known(rounds) is None:
-        return (
-            f"Replayed, {len(rounds) - 1} messages of this run did not give the records within the "
-            "work allowed; that is no proof that they cannot."
-        )
-    return (
-        f"Replayed, the same {len(rounds) - 1} messages give all "
-        f"{int(rounds['records_held'].iloc[-1])} {things(settings)} of "
-        f"{who(settings, facts)}, exactly: masking is not privacy."
-    )
-
-
-def _summed(tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:
-    rounds = tables["rounds"]
-    if known(rounds) is not None:
-        return _knows(tables, settings, facts)
-    # Sums over changing clients are told apart, as far as that goes.
-    whose = f"all {settings.clients} clients together" if settings.participation == 1 else "them"
-    return (
-        f"{len(rounds) - 1} sums leave the server with "
-        f"{plural(int(rounds['directions_held'].iloc[-1]), 'direction')} of {whose}; none of our "
-        f"attacks has made a record of {who(settings, facts)} of them, which proves nothing."
-    )
-
-
-def _newcomers(tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:
-    rounds = tables["rounds"]
-    found = known(rounds)
-    if found is None:
-        return f"Both runs together, {len(rounds) - 1} sums each, did not give the newcomers."
-    return (
-        f"After message {found} of both runs the server has all "
-        f"{int(rounds['records_held'].iloc[-1])} {things(settings)} that joined, exactly, from "
-        "sums alone."
-    )
-
-
-def _priced(tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:
+def _priced(tables: Tables, settings: SceneSettings) -> str:
     if "prices" not in tables:
         label = settings.parameters()["price"].label
         return f"Switch on “{label}” among the parameters, and the price is drawn."
@@ -215,33 +158,29 @@ STORY: tuple[Chapter, ...] = (
     Chapter(
         "1",
         {},
-        _needs,
         lambda settings: settings.carried(ConvergeSettings),
         **_WORDS("story-1"),
         answer=lambda tables: within(tables["rounds"], NEAR),
         shows="answer",
         terms=("federation", "directions"),
     ),
-    Chapter("2", {}, _knows, _attack, **_WORDS("story-2"), terms=("basis", "covariance")),
-    Chapter("3", _MASKED, _masked, _attack, **_WORDS("story-3")),
+    Chapter("2", {}, _attack, **_WORDS("story-2"), terms=("basis", "covariance")),
+    Chapter("3", _MASKED, _attack, **_WORDS("story-3")),
     Chapter(
         "4",
         {**_MASKED, "unmask": True},
-        _replayed,
         lambda settings: _attack(settings, unmask=True),
         **_WORDS("story-4"),
     ),
     Chapter(
         "5",
         {"secure_aggregation": True},
-        _summed,
         lambda settings: _attack(settings, attack="pooled"),
         **_WORDS("story-5"),
     ),
     Chapter(
         "6",
         {"secure_aggregation": True, "joined": 8},
-        _newcomers,
         lambda settings: _attack(settings, attack="pooled", joined=settings.joined),
         **_WORDS("story-6"),
     ),
@@ -256,7 +195,6 @@ STORY: tuple[Chapter, ...] = (
             "client": 1,
             "price": True,
         },
-        _priced,
         lambda settings: settings.carried(PrivacySettings),
         **_WORDS("story-7"),
         guess="epsilon",

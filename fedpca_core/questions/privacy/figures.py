@@ -1,7 +1,7 @@
 """What the Privacy page shows: what runs promise, cost and leave, and what attackers get."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -693,18 +693,3 @@ def paper_figure(result: Curves, settings: PrivacySettings) -> Parts:
     of = {"title": MODELS[entry.model].title, "calibration": entry.calibration}
     starts = plural(settings.repetitions, "start")
     yield Caption(words("privacy-figure", size=size, starts=starts, **of))
-
-
-#: What shows each study's result, by its key.
-FIGURES: Mapping[str, Callable[[Any, PrivacySettings], Parts]] = {
-    "private_run": private_run,
-    "price_of_epsilon": price_of_budget,
-    "price_of_products": price_of_products,
-    "ways_to_spend": ways,
-    "ways_over_budget": ways_over_budget,
-    "error_budget": error_budget,
-    "private_reconstruction": reconstruction,
-    "record_membership": membership,
-    "accountants": accountants,
-    "fedpower_figure": paper_figure,
-}

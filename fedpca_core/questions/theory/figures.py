@@ -1,14 +1,16 @@
 """What the Theory page shows: a run against its claims, factors along two axes, all statements."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from fedpca_core.consensus import bounds
 from fedpca_core.questions.theory.iterations import LOW
 from fedpca_core.questions.theory.settings import TheorySettings
-from fedpca_core.questions.theory.study import AgainstClaims, Factors, Measured
+from fedpca_core.questions.theory.study import CHOSEN, Measured
 from fedpca_core.settings import plural, short
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
 from fedpca_core.study.parts import (
@@ -23,6 +25,7 @@ from fedpca_core.study.parts import (
     Table,
     names,
     words,
+    written,
 )
 
 #: Colours of this page by role; the methods here are none of the federated PCA.
@@ -40,7 +43,7 @@ def method(found: Measured, settings: TheorySettings) -> Parts:
     """The verdict on the claim, the run, its numbers, and the wrong fixed point of FedAvg."""
     yield Badge(*badge(found))
     yield summary(found)
-    yield Chart("theory_view", convergence(found), rounds=found.course.rounds)
+    yield Chart("theory_view", convergence(found), rounds=len(found.of()) - 1)
     yield cards(found, settings)
     yield Section("The wrong fixed point of FedAvg", "Every method on the same problem, L/λ = κ.")
     yield floor_sentence(found, settings)
@@ -60,25 +63,24 @@ def badge(found: Measured) -> tuple[str, str]:
 
 def summary(found: Measured) -> str:
     """What the run did, in words."""
-    course = found.course
-    if course.diverged:
+    if found.diverged:
         return words("theory-diverged")
-    largest = f"{course.largest:.3f}" if np.isfinite(course.largest) else "–"
+    largest, rounds, end = found.summary.iloc[0][["largest_factor", "rounds_to_1e-8", "distance"]]
     arrival = (
-        f"the average is within 1e-8 of the minimiser after **{plural(course.arrived, 'round')}**"
-        if course.arrived is not None
-        else f"the average ends {short(float(course.distances[-1]), 2)} away from the minimiser, "
-        "relative to its size"
+        f"the average is within 1e-8 of the minimiser after **{plural(int(rounds), 'round')}**"
+        if rounds == rounds
+        else f"the average ends {short(end, 2)} away from the minimiser, relative to its size"
     )
-    return f"Largest contraction factor seen in a round: **{largest}**; {arrival}."
+    text = "–" if np.isnan(largest) else f"{largest:.3f}"
+    return f"Largest contraction factor seen in a round: **{text}**; {arrival}."
 
 
 def convergence(found: Measured) -> list[Panel]:
     """The norm of the theorem over rounds with its promises, and the factor of each round."""
-    course, claim = found.course, found.claim
-    rounds = np.arange(course.rounds + 1)
+    course, claim = found.of(), found.claim
+    rounds = course["round"]
     look: dict[str, Any] = {"colour": MEASURED, "simulation_only": True}
-    curves = [Curve("measured", rounds, np.maximum(course.norms, ROUNDING), **look)]
+    curves = [Curve("measured", rounds, course["norm"].clip(ROUNDING), **look)]
     lines = [Baseline("no progress", 1.0)]
     promises = [(claim.name, claim.factor, CLAIM), ("our spectral bound", found.spectral, OURS)]
     for name, factor, colour in promises:
@@ -94,8 +96,7 @@ def convergence(found: Measured) -> list[Panel]:
     if found.norm is not None:
         exact = f"exact worst case here: {found.norm:.4f}"
         lines.append(Baseline(exact, found.norm, simulation_only=True))
-    each = [np.nan, *course.contractions]  # of round k at k; the start has none
-    factors = [Curve("factor of the round", rounds[: len(each)], each, marker=True, **look)]
+    factors = [Curve("factor of the round", rounds, course["factor"], marker=True, **look)]
     return [
         Panel.of("theory-norm", curves),
         Panel.of("theory-factor", factors, baselines=tuple(lines)),
@@ -124,14 +125,15 @@ def cards(found: Measured, settings: TheorySettings) -> Cards:
 
 def rivals(found: Measured, settings: TheorySettings) -> Panel:
     """Distance of the average to the minimiser, all methods on one problem."""
-    table = AgainstClaims().tables(found, settings)["curves"]
-    table = table[table["method"] != "chosen"]
+    table = found.curves[found.curves["method"] != CHOSEN]
     return Panel.of(
         "theory-rivals",
         plot(
             table.assign(distance=table["distance"].clip(ROUNDING, 1e12)),
             *("round", "distance", "method"),
-            colours={name: f"series {index}" for index, name in enumerate(found.rivals)},
+            colours={
+                name: f"series {index}" for index, name in enumerate(found.summary["method"][1:])
+            },
             spread=False,
         ),
     )
@@ -139,9 +141,8 @@ def rivals(found: Measured, settings: TheorySettings) -> Panel:
 
 def floor_sentence(found: Measured, settings: TheorySettings) -> str:
     """FedAvg's wrong fixed point, in words."""
-    distances = found.rivals["FedAvg"].distances
-    floor = float(distances[-1])
-    if floor > 1e-8 and floor < 0.999 * float(distances[-2]):
+    before, floor = found.of("FedAvg")["distance"].iloc[-2:]
+    if 1e-8 < floor < 0.999 * before:
         return words("theory-moving", floor=short(floor, 2))
     if floor <= 1e-8:
         why = (
@@ -155,102 +156,98 @@ def floor_sentence(found: Measured, settings: TheorySettings) -> str:
 
 def work_table(found: Measured) -> pd.DataFrame:
     """Rounds, local gradients and bytes to an accuracy of 1e-8, method by method."""
-    rows = []
-    for name, course in found.rivals.items():
-        there = course.arrived is not None and course.bytes_up is not None
-        work = "exact solves" if course.gradients is None else f"{course.gradients:,}"
-        rows.append(
-            {
-                "Method": name,
-                "Rounds to 1e-8": f"{course.arrived}" if there else "not reached",
-                "Local gradients per client": work if there else "–",
-                "Kilobytes sent up": f"{(course.bytes_up or 0) / 1e3:,.1f}" if there else "–",
-                "Distance at the end": short(float(course.distances[-1]), 2),
-            }
-        )
-    return pd.DataFrame(rows)
+    rivals = found.summary.iloc[1:]
+    columns = {
+        "Rounds to 1e-8": rivals["rounds_to_1e-8"],
+        "Local gradients per client": rivals["gradients_to_1e-8"],
+        "Kilobytes sent up": rivals["bytes_up_to_1e-8"] / 1e3,
+        "Distance at the end": [short(distance, 2) for distance in rivals["distance"]],
+    }
+    table = pd.DataFrame({"Method": rivals["method"], **columns})
+    table = written(table, {"Kilobytes sent up": 1}, 0)
+    there, work = rivals["rounds_to_1e-8"].notna(), "Local gradients per client"
+    table.loc[~there, "Rounds to 1e-8"] = "not reached"
+    table.loc[there & rivals["gradients_to_1e-8"].isna(), work] = "exact solves"
+    return table.reset_index(drop=True)
 
 
-#: Colours for what was computed exactly, by problem.
-EXACT = {"two scalar clients": MEASURED, "this problem": "series 3"}
+#: Title and colour of the factors that are drawn, by their columns.
+PENALTY_LOOKS = {
+    "Theorem 1": ("ρ of Theorem 1", CLAIM),
+    "our bound for ADMM": ("our bound for ADMM (ω = r)", OURS),
+    "exact, two scalar clients": ("exact, two scalar clients", MEASURED),
+    "exact, this problem": ("exact, this problem", "series 3"),
+}
+STEP_LOOKS = {
+    "Theorem 3": ("Theorem 3", CLAIM),
+    "Theorem 10": ("Theorem 10", "series 4"),
+    "our bound for Scaffnew": ("our bound for Scaffnew", OURS),
+    "Scaffnew, two scalar clients": ("Scaffnew, exact, two scalar clients", MEASURED),
+    "Scaffnew, this problem": ("Scaffnew, exact, this problem", "series 3"),
+    "Scaffnew, asymptotic, this problem": ("Scaffnew, asymptotic, this problem", "series 5"),
+}
 SILENT = Baseline("1: says nothing above", 1.0)
 
 
-def factors(found: Factors, settings: TheorySettings) -> Parts:
+def factors(found: Mapping[str, pd.DataFrame], settings: TheorySettings) -> Parts:
     """Where Theorem 1 speaks, and both charts."""
-    yield where_it_speaks(found)
-    panels = [against_penalty(found, settings), against_steps(found, settings)]
+    yield where_it_speaks(settings)
+    penalty, steps = found["penalty"], found["local-steps"]
+    panels = [against_penalty(penalty, settings), against_steps(steps, settings)]
     yield Chart("theory_sweeps", panels)
 
 
-def against_penalty(found: Factors, settings: TheorySettings) -> Panel:
+def _columns(table: pd.DataFrame, looks: Mapping[str, tuple[str, str]]) -> list[Curve]:
+    """The columns that have a look, against the first."""
+    first = table.columns[0]
+    names, colours = ({one: look[k] for one, look in looks.items()} for k in (0, 1))
+    here = [name for name in looks if name.endswith("this problem")]
+    look: dict[str, Any] = {"names": names, "colours": colours, "truths": here, "spread": False}
+    return [*plot(table.melt(first), first, "value", "variable", **look)]
+
+
+def against_penalty(table: pd.DataFrame, settings: TheorySettings) -> Panel:
     """Factors of exact solves against the penalty."""
-    x, claimed = found.penalties[1:], found.claimed[1:]
-    curves = [
-        Curve("ρ of Theorem 1", x, claimed, colour=CLAIM),
-        Curve("its square", x, claimed**2, colour=CLAIM, dash="dot"),
-        Curve("our bound for ADMM (ω = r)", x, found.admm[1:], colour=OURS),
-    ]
-    for name, norms in found.penalty_norms.items():
-        here = name == "this problem"
-        title = f"exact, {name}"
-        curves.append(Curve(title, x, norms[1:], colour=EXACT[name], simulation_only=here))
-    beyond = claimed >= 1
-    if beyond.any():
-        edge = np.where(beyond, 1.0, np.nan)
-        upper = np.where(beyond, claimed, np.nan)
-        curves.append(
-            Curve("Theorem 1 says nothing", x, edge, lower=edge, upper=upper, colour="guide")
-        )
-    best, factor = found.best
+    table = table.iloc[1:]
+    x, claimed = table["penalty_factor"], table["Theorem 1"]
+    curves = _columns(table, PENALTY_LOOKS)
+    curves.insert(1, Curve("its square", x, claimed**2, colour=CLAIM, dash="dot"))
+    if (claimed >= 1).any():
+        upper = claimed.where(claimed >= 1)
+        edge, silent = upper.clip(upper=1.0), "Theorem 1 says nothing"
+        curves.append(Curve(silent, x, edge, lower=edge, upper=upper, colour="guide"))
+    best, factor = bounds.best_penalty(LOW, settings.high)
     if best > 0:
-        curves.append(_vertical("best r for Theorem 1", best, 0.6, factor))
-    return Panel.of(
-        "theory-penalty",
-        curves,
-        baselines=(SILENT,),
-        axes_id=f"theory-penalty-{settings.kappa}",
-    )
+        curves.append(_vertical("best r for Theorem 1", best / LOW, 0.6, factor))
+    axes = f"theory-penalty-{settings.kappa}"
+    return Panel.of("theory-penalty", curves, baselines=(SILENT,), axes_id=axes)
 
 
-def against_steps(found: Factors, settings: TheorySettings) -> Panel:
+def against_steps(table: pd.DataFrame, settings: TheorySettings) -> Panel:
     """Factors at r = 0 against the number of local steps."""
-    highest = 3.0  # claims grow without bound where they say nothing
-    colours = dict(zip(found.by_steps, (CLAIM, "series 4", OURS), strict=True))
-    curves = [
-        Curve(name, found.steps, np.minimum(values, highest), colour=colours[name])
-        for name, values in found.by_steps.items()
-    ]
-    for name, norms in found.step_norms.items():
-        here = name == "this problem"
-        title = f"Scaffnew, exact, {name}"
-        curves.append(Curve(title, found.steps, norms, colour=EXACT[name], simulation_only=here))
-    if "this problem" in found.step_rates:
-        rates = found.step_rates["this problem"]
-        title = "Scaffnew, asymptotic, this problem"
-        curves.append(Curve(title, found.steps, rates, colour="series 5", simulation_only=True))
-    return Panel.of(
-        "theory-steps",
-        (*curves, _vertical("√κ", found.root, 0.0, 1.2)),
-        baselines=(SILENT,),
-        axes_id=f"theory-steps-{settings.kappa}",
-    )
+    claims = list(STEP_LOOKS)[:3]
+    table = table.assign(**table[claims].clip(upper=3.0))  # they grow where they say nothing
+    curves = _columns(table, STEP_LOOKS)
+    curves.append(_vertical("√κ", math.sqrt(settings.kappa), 0.0, 1.2))
+    axes = f"theory-steps-{settings.kappa}"
+    return Panel.of("theory-steps", curves, baselines=(SILENT,), axes_id=axes)
 
 
 def _vertical(name: str, at: float, low: float, high: float) -> Curve:
     return Curve(name, [at, at], [low, high], colour="guide", guide=True)
 
 
-def where_it_speaks(found: Factors) -> str:
+def where_it_speaks(settings: TheorySettings) -> str:
     """Best penalty and vacuous window of Theorem 1, in words."""
-    penalty, factor = found.best
+    limits = LOW, settings.high
+    (penalty, factor), window = bounds.best_penalty(*limits), bounds.vacuous_penalties(*limits)
     text = (
-        f"Theorem 1 promises most at **r = {short(round(penalty, 3))} λ**: a factor of "
-        f"{factor:.4f}, against {found.claimed[0]:.4f} at r = 0."
+        f"Theorem 1 promises most at **r = {short(round(penalty / LOW, 3))} λ**: a factor of "
+        f"{factor:.4f}, against {bounds.theorem_1(*limits, 0.0):.4f} at r = 0."
     )
-    if found.window is None:
+    if window is None:
         return text + " It speaks for every r at this condition number."
-    begin, end = found.window
+    begin, end = (one / LOW for one in window)
     last = f"{end:,.0f}" if end >= 100 else short(end, 3)
     return (
         f"{text} Between **r = {short(begin, 2)} λ and {last} λ it says nothing** (factor of 1 or "

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
-from fedpca_core.arrays import Array, IntArray
+from fedpca_core.arrays import Array
 from fedpca_core.consensus import bounds, operators, verdicts
 from fedpca_core.consensus.generators import scalar_pair
 from fedpca_core.consensus.methods import ConsensusMethod, InexactUzawa
@@ -17,7 +19,7 @@ from fedpca_core.consensus.problems import ConsensusProblem, Quadratic
 from fedpca_core.consensus.run import ConsensusTrace, run
 from fedpca_core.questions.theory.iterations import LOW, StatedFactor, claim
 from fedpca_core.questions.theory.settings import TheorySettings
-from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.own_table import TABLE_FIELDS
@@ -25,57 +27,26 @@ from fedpca_core.study.study import Study, stacked
 
 #: An average this close to the minimiser, relative to its size, has arrived.
 ARRIVED = 1e-8
-
-
-@dataclass(frozen=True, eq=False)
-class IterationCourse:
-    """One run, as far as it is shown (distances are simulation only: they need the minimiser)."""
-
-    #: (rounds + 1,) float64: Φ over its first value: the norm of the theorems.
-    norms: Array
-    #: (rounds,) float64: Φ after over Φ before each round; NaN once Φ is down to round-off.
-    contractions: Array
-    #: (rounds + 1,) float64: ‖z − x*‖/‖x*‖ of the average.
-    distances: Array
-    diverged: bool
-    #: Of ``contractions``; NaN without any.
-    largest: float
-    #: Rounds until ``distances`` fell to `ARRIVED`.
-    arrived: int | None
-    #: Local gradients of one client until then; None for exact solves.
-    gradients: int | None
-    #: What all clients had sent until then.
-    bytes_up: int | None
-
-    @classmethod
-    def of(cls, trace: ConsensusTrace) -> IterationCourse:
-        """What is shown of a run."""
-        seen = trace.contractions[np.isfinite(trace.contractions)]
-        arrived, steps = trace.rounds_to(ARRIVED), trace.method.local_steps
-        sent: IntArray = trace.bytes_up
-        there = None if arrived is None else np.searchsorted(trace.communications, arrived)
-        return cls(
-            norms=trace.norms / trace.norms[0],
-            contractions=trace.contractions,
-            distances=trace.distances,
-            diverged=trace.diverged,
-            largest=float(seen.max()) if len(seen) else float("nan"),
-            arrived=arrived,
-            gradients=None if arrived is None or steps is None else arrived * steps,
-            bytes_up=None if there is None else int(sent[there]),
-        )
-
-    @property
-    def rounds(self) -> int:
-        """Rounds that were run."""
-        return len(self.distances) - 1
+#: The chosen method among all.
+CHOSEN = "chosen"
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The chosen method beside its claims, and the other methods on the same problem."""
+    """The chosen method beside its claims, and the other methods on the same problem.
 
-    course: IterationCourse
+    Distances are simulation only: they need the minimiser.
+    """
+
+    #: A row a method, the chosen one first: the rounds that were run and those until the average
+    #: was within `ARRIVED`; local gradients of one client (NaN for exact solves) and bytes of all
+    #: until then; the last distance, and the largest factor of a round.
+    summary: pd.DataFrame
+    #: method, round, norm (Φ over its first value: the norm of the theorems), factor (Φ after over
+    #: Φ before the round; NaN once Φ is down to round-off), distance (‖z − x*‖/‖x*‖).
+    curves: pd.DataFrame
+    #: Of the chosen method.
+    diverged: bool
     claim: StatedFactor
     #: {"vacuous", "violated", "holds", "none"}.
     verdict: str
@@ -85,7 +56,10 @@ class Measured:
     #: simulation only).
     norm: float | None
     radius: float | None
-    rivals: Mapping[str, IterationCourse]
+
+    def of(self, method: str = CHOSEN) -> pd.DataFrame:
+        """The curves of one method."""
+        return self.curves[self.curves["method"] == method]
 
 
 class AgainstClaims(Study[TheorySettings, Measured]):
@@ -98,35 +72,28 @@ class AgainstClaims(Study[TheorySettings, Measured]):
     def run(self, settings: TheorySettings, data: OwnData | None = None) -> Run[Measured]:
         yield Step(0.0, "Running the chosen method")
         problem, method = settings.build(data), settings.build_method()
-        chosen = IterationCourse.of(run(problem, method, settings.rounds, seed=settings.seed))
+        runs = {CHOSEN: run(problem, method, settings.rounds, seed=settings.seed)}
         yield Step(0.2, "Exact worst cases")
-        spectral, norm, radius = _exact(problem, method, settings.high)
-        rivals: dict[str, IterationCourse] = {}
-        others = _rivals(settings)
-        for name, other in others.items():
-            yield Step(0.3 + 0.7 * len(rivals) / len(others), name)
-            rivals[name] = IterationCourse.of(run(problem, other, settings.rounds))
-        stated = claim(settings)
+        exact = _exact(problem, method, settings.high)
+        for (name, other), share in in_turn(_rivals(settings).items(), 0.3):
+            yield Step(share[0], name)
+            runs[name] = run(problem, other, settings.rounds)
+        stated, chosen = claim(settings), runs[CHOSEN]
+        summary = pd.DataFrame([_summary(name, trace) for name, trace in runs.items()])
+        curves = stacked(
+            {
+                "method": name,
+                "round": np.arange(trace.rounds + 1),
+                "norm": trace.norms / trace.norms[0],
+                "factor": np.concatenate([[np.nan], trace.contractions]),
+                "distance": trace.distances,
+            }
+            for name, trace in runs.items()
+        )
         verdict = _verdict(chosen, stated)
-        return Measured(chosen, stated, verdict, spectral, norm, radius, rivals)
+        return Measured(summary, curves, chosen.diverged, stated, verdict, *exact)
 
     def tables(self, result: Measured, settings: TheorySettings) -> dict[str, pd.DataFrame]:
-        runs = {"chosen": result.course, **result.rivals}
-
-        def there(field: str) -> Array:
-            return np.array([getattr(course, field) for course in runs.values()], dtype=float)
-
-        summary = pd.DataFrame(
-            {
-                "method": list(runs),
-                "rounds": [course.rounds for course in runs.values()],
-                "rounds_to_1e-8": there("arrived"),
-                "gradients_to_1e-8": there("gradients"),
-                "bytes_up_to_1e-8": there("bytes_up"),
-                "distance": [course.distances[-1] for course in runs.values()],
-                "largest_factor": [course.largest for course in runs.values()],
-            }
-        )
         factors = {
             result.claim.name: result.claim.factor,
             "our bound": result.spectral,
@@ -136,17 +103,25 @@ class AgainstClaims(Study[TheorySettings, Measured]):
         claims = pd.DataFrame(
             {"factor": list(factors), "value": np.array(list(factors.values()), dtype=float)}
         )
-        curves = stacked(
-            {
-                "method": name,
-                "round": np.arange(course.rounds + 1),
-                "norm": course.norms,
-                "factor": np.concatenate([[np.nan], course.contractions]),
-                "distance": course.distances,
-            }
-            for name, course in runs.items()
-        )
-        return {"summary": summary, "claims": claims, "curves": curves}
+        return {"summary": result.summary, "claims": claims, "curves": result.curves}
+
+
+def _summary(name: str, trace: ConsensusTrace) -> dict[str, object]:
+    """What a run came to, and what it took; NaN where it did not arrive."""
+    arrived, steps, factors = trace.rounds_to(ARRIVED), trace.method.local_steps, trace.contractions
+    rounds, sent = math.nan, math.nan
+    if arrived is not None:
+        rounds = float(arrived)
+        sent = float(trace.bytes_up[np.searchsorted(trace.communications, arrived)])
+    return {
+        "method": name,
+        "rounds": trace.rounds,
+        "rounds_to_1e-8": rounds,
+        "gradients_to_1e-8": math.nan if steps is None else rounds * steps,
+        "bytes_up_to_1e-8": sent,
+        "distance": trace.distances[-1],
+        "largest_factor": pd.Series(factors[np.isfinite(factors)]).max(),
+    }
 
 
 def _rivals(settings: TheorySettings) -> dict[str, ConsensusMethod]:
@@ -175,7 +150,7 @@ def _exact(
     return spectral, norm, radius
 
 
-def _verdict(course: IterationCourse, stated: StatedFactor) -> str:
+def _verdict(trace: ConsensusTrace, stated: StatedFactor) -> str:
     if stated.factor is None:
         return "none"
     if stated.factor >= 1:
@@ -183,7 +158,7 @@ def _verdict(course: IterationCourse, stated: StatedFactor) -> str:
     if not stated.every_round:
         return "holds"
     # The reference of a problem without closed form has an accuracy of its own.
-    seen = course.contractions[course.norms[:-1] > 1e-8]
+    seen = trace.contractions[trace.norms[:-1] > 1e-8 * trace.norms[0]]
     return "violated" if np.nanmax(seen, initial=0.0) > stated.factor * (1 + 1e-7) else "holds"
 
 
@@ -195,38 +170,15 @@ AT_ONCE = 8
 Norms = Callable[[Quadratic, Sequence[InexactUzawa]], Array]
 
 
-@dataclass(frozen=True, eq=False)
-class Factors:
-    """Factors of a round along both axes."""
+class PenaltyAndSteps(Study[TheorySettings, dict[str, pd.DataFrame]]):
+    """Which penalty, how many local steps: for the chosen condition number and problem.
 
-    #: (points,) float64: r in units of λ; the first is 0.
-    penalties: Array
-    #: (points,) float64: ρ of Theorem 1.
-    claimed: Array
-    #: (points,) float64: Our bound for ADMM (ω = r); NaN at 0.
-    admm: Array
-    #: mapping of problem to (points,) float64: Exact one-step norms of exact solves: "two scalar
-    #: clients", and "this problem" where it is quadratic and small enough (simulation only).
-    penalty_norms: Mapping[str, Array]
-    #: (low, high) or None: Penalties between which Theorem 1 says nothing, in units of λ.
-    window: tuple[float, float] | None
-    #: (penalty, factor): Where Theorem 1 promises most.
-    best: tuple[float, float]
-    #: (points,) int64: Numbers of local steps n.
-    steps: Array
-    #: mapping of name to (points,) float64: Theorem 3, Theorem 10 and our bound for Scaffnew, all
-    #: at r = 0.
-    by_steps: Mapping[str, Array]
-    #: step_norms, step_rates: mapping of problem to (points,) float64: Exact one-step norms and
-    #: asymptotic rates of Scaffnew.
-    step_norms: Mapping[str, Array]
-    step_rates: Mapping[str, Array]
-    #: √κ.
-    root: float
-
-
-class PenaltyAndSteps(Study[TheorySettings, Factors]):
-    """Which penalty, how many local steps: for the chosen condition number and problem."""
+    Two tables of factors of a round. ``penalty``: against r in units of λ, Theorem 1, our bound for
+    ADMM (ω = r) and exact one-step norms of exact solves. ``local-steps``: against n at r = 0,
+    Theorems 3 and 10, our bound for Scaffnew, its exact one-step norms and asymptotic rates. Exact
+    ones are of "two scalar clients", and of "this problem" where it is quadratic and small enough
+    (simulation only).
+    """
 
     key: ClassVar[str] = "theory-sweeps"
     title: ClassVar[str] = "Which penalty, how many local steps"
@@ -236,68 +188,42 @@ class PenaltyAndSteps(Study[TheorySettings, Factors]):
         | set(TABLE_FIELDS)
     )
 
-    def run(self, settings: TheorySettings, data: OwnData | None = None) -> Run[Factors]:
+    def run(
+        self, settings: TheorySettings, data: OwnData | None = None
+    ) -> Run[dict[str, pd.DataFrame]]:
         yield Step(0.0, "Claims")
         low, high = LOW, settings.high
-        penalties = np.concatenate([[0.0], np.logspace(-2, 4, 61)])
-        steps = np.unique(
-            np.round(np.logspace(0, np.log10(max(100.0, 4 * settings.kappa)), 45)).astype(int)
-        )
-        exact = [bounds.uzawa_exact(low, high, low * float(r)) for r in penalties]
-        local = [bounds.scaffnew(high, int(n)) for n in steps]
+        factors = np.concatenate([[0.0], np.logspace(-2, 4, 61)])
+        penalties = (low * factors).tolist()
+        most = max(100.0, 4 * settings.kappa)
+        steps = np.unique(np.round(np.logspace(0, np.log10(most), 45)).astype(int)).tolist()
+        exact = [bounds.uzawa_exact(low, high, r) for r in penalties]
+        local = [bounds.scaffnew(high, n) for n in steps]
+        coupled = [bounds.spectral(low, high, bounds.admm(r)) for r in penalties[1:]]
+        by_penalty = {
+            "penalty_factor": factors,
+            "Theorem 1": [bounds.theorem_1(low, high, r) for r in penalties],
+            "our bound for ADMM": [np.nan, *coupled],
+        }
+        by_steps = {
+            "local_steps": steps,
+            "Theorem 3": [bounds.theorem_3(low, high, 0.0, n) for n in steps],
+            "Theorem 10": [bounds.theorem_9(low, high, 0.0, n) for n in steps],
+            "our bound for Scaffnew": [bounds.spectral(low, high, one) for one in local],
+        }
         problems = {"two scalar clients": scalar_pair(low, high)}
         here = settings.build(data).quadratic
         if here is not None and 2 < here.clients * here.features <= LARGEST:
             problems["this problem"] = here
-        share = 1 / len(problems)
-        penalty_norms: dict[str, Array] = {}
-        step_norms: dict[str, Array] = {}
-        step_rates: dict[str, Array] = {}
-        for index, (name, problem) in enumerate(problems.items()):
-            begin = index * share
-            kinds = ((penalty_norms, operators.one_step_norms, exact),
-                     (step_norms, operators.one_step_norms, local),
-                     (step_rates, operators.spectral_radii, local))  # fmt: skip
-            for number, (found, norms, methods) in enumerate(kinds):
-                ends = begin + share * number / 3, begin + share * (number + 1) / 3
-                found[name] = yield from part(_batches(norms, problem, methods), *ends)
-        window = bounds.vacuous_penalties(low, high)
-        best, factor = bounds.best_penalty(low, high)
-        return Factors(
-            penalties=penalties,
-            claimed=np.array([bounds.theorem_1(low, high, low * float(r)) for r in penalties]),
-            admm=np.array(
-                [np.nan]
-                + [bounds.spectral(low, high, bounds.admm(low * float(r))) for r in penalties[1:]]
-            ),
-            penalty_norms=penalty_norms,
-            window=None if window is None else (window[0] / low, window[1] / low),
-            best=(best / low, factor),
-            steps=steps,
-            by_steps={
-                "Theorem 3": np.array([bounds.theorem_3(low, high, 0.0, int(n)) for n in steps]),
-                "Theorem 10": np.array([bounds.theorem_9(low, high, 0.0, int(n)) for n in steps]),
-                "our bound for Scaffnew": np.array(
-                    [bounds.spectral(low, high, method) for method in local]
-                ),
-            },
-            step_norms=step_norms,
-            step_rates=step_rates,
-            root=float(np.sqrt(settings.kappa)),
+        kinds = (
+            (by_penalty, "exact", operators.one_step_norms, exact),
+            (by_steps, "Scaffnew", operators.one_step_norms, local),
+            (by_steps, "Scaffnew, asymptotic", operators.spectral_radii, local),
         )
-
-    def tables(self, result: Factors, settings: TheorySettings) -> dict[str, pd.DataFrame]:
-        by_penalty = {"Theorem 1": result.claimed, "our bound for ADMM": result.admm}
-        by_penalty |= {f"exact, {name}": found for name, found in result.penalty_norms.items()}
-        by_steps = dict(result.by_steps)
-        by_steps |= {f"Scaffnew, {name}": found for name, found in result.step_norms.items()}
-        by_steps |= {
-            f"Scaffnew, asymptotic, {name}": found for name, found in result.step_rates.items()
-        }
-        return {
-            "penalty": pd.DataFrame({"penalty_factor": result.penalties} | by_penalty),
-            "local-steps": pd.DataFrame({"local_steps": result.steps} | by_steps),
-        }
+        for ((found, what, norms, methods), name), share in in_turn([*product(kinds, problems)]):
+            work = _batches(norms, problems[name], methods)
+            found[f"{what}, {name}"] = yield from part(work, *share)
+        return {"penalty": pd.DataFrame(by_penalty), "local-steps": pd.DataFrame(by_steps)}
 
 
 def _batches(norms: Norms, problem: Quadratic, methods: Sequence[InexactUzawa]) -> Part[Array]:

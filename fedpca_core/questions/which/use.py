@@ -21,7 +21,7 @@ from fedpca_core.questions.which.recommendation import CONFIGURATION, PROTOCOL, 
 from fedpca_core.questions.which.rules import share
 from fedpca_core.questions.which.runs import SHARED
 from fedpca_core.questions.which.settings import FrontierSettings
-from fedpca_core.settings import Settings
+from fedpca_core.settings import Settings, said_in
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import names, words
 from fedpca_core.study.pca_settings import ConvergeSettings
@@ -30,6 +30,7 @@ S = TypeVar("S", bound=Settings)
 
 #: What a table and its client column are called where there is none yet.
 TABLE, SITE = "records.csv", "site"
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
 @dataclass(frozen=True)
@@ -105,69 +106,51 @@ class Use:
     # ------------------------------------------------------------------ the estimator
     def estimator(self) -> str:
         """A script that fits `FederatedPCA` on the table and says what its messages give away."""
-        return "\n".join([*self._lines(), "print(model.leaks().to_string())", ""])
+        return f"{self._script()}print(model.leaks().to_string())\n"
 
     def notebook(self) -> str:
         """The same as a notebook (nbformat 4.5)."""
         title = f"# {METHODS[self.method].title} on {self.table}"
-        cells = [title, "\n".join(self._lines()), "model.leaks()"]
-        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         made: list[dict[str, Any]] = [
-            {"cell_type": "markdown", "id": "what", "metadata": {}, "source": cells[0]}
+            {"cell_type": "markdown", "id": "what", "metadata": {}, "source": title}
         ]
-        for name, source in zip(("fit", "leaks"), cells[1:], strict=True):
+        sources = {"fit": self._script().rstrip("\n"), "leaks": "model.leaks()"}
+        for name, source in sources.items():
             code: dict[str, Any] = {"cell_type": "code", "id": name, "metadata": {}}
             made.append(code | {"source": source, "execution_count": None, "outputs": []})
-        book = {"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4}
+        book = {"cells": made, "metadata": {"kernelspec": KERNEL}, "nbformat": 4}
         return json.dumps(book | {"nbformat_minor": 5}, ensure_ascii=False, indent=1)
 
-    def _lines(self) -> list[str]:
+    def _script(self) -> str:
         c = self.settings
         rounds, lost = self.first or (self.rounds, math.nan)
-        arguments = {"method": self._method(), "rounds": str(rounds)}
+        private = not math.isinf(c.epsilon)
+        arguments: dict[str, object] = {"method": self._method(), "rounds": rounds}
         if c.participation < 1:
-            arguments["participation"] = repr(c.participation)
+            arguments["participation"] = c.participation
         if c.secure_aggregation:
-            arguments["secure_aggregation"] = "True"
-        if not math.isinf(c.epsilon):
-            arguments |= {"epsilon": repr(c.epsilon), "delta": repr(c.delta)}
-            arguments |= {"clip": repr(c.clip_norm), "mean_share": repr(c.mean_share)}
-        arguments["random_state"] = str(c.seed)
+            arguments["secure_aggregation"] = True
+        if private:
+            arguments |= {"epsilon": c.epsilon, "delta": c.delta}
+            arguments |= {"clip": c.clip_norm, "mean_share": c.mean_share}
+        arguments["random_state"] = c.seed
         scaling = "centre" if "drawn" in self.others else c.scaling
         said = [names("use-others")[why] for why in self._other_figures()]
         if not said and not math.isnan(lost):
             said = [words("use-same", seed=c.seed, lost=share(lost), rounds=rounds)]
-        return [
-            "from pathlib import Path",
-            "",
-            "import numpy as np",
-            "import pandas as pd",
-            "",
-            "import fedpca_core as fp",
-            "from fedpca_core.problems.table_file import read_table",
-            "",
-            "# Read as the page reads it, which the note says in words.",
-            f"table = read_table(Path({self.table!r}).read_bytes(), {self.table!r})",
-            *_call("problem = fp.problems.from_table", "table", self._reading(scaling)),
-            "print(problem.note)",
-            "X = np.hstack(problem.blocks).T  # one record a row",
-            *(["X = X + problem.own_mean  # the run itself centres them"] * (scaling == "centre")),
-            "X = pd.DataFrame(X, columns=problem.feature_names)",
-            "# Sites by number, in the order of problem.client_names.",
-            "site = np.repeat(np.arange(problem.clients), problem.client_data.samples)",
-            *_call("model = fp.FederatedPCA", str(c.components), arguments),
-            "model.fit(X, groups=site)",
-            "print(model.components_, model.explained_variance_ratio_)",
-            *(["print(model.guarantee_.sentence())"] if not math.isinf(c.epsilon) else []),
-            "# What the best components of all records explain and these do not (simulation only).",
-            "explained = np.trace(model.components_ @ problem.pooled @ model.components_.T)",
-            f"lost = 1 - explained / problem.eigenvalues[:{c.components}].sum()",
-            'print(f"loses {100 * lost:.2g}% of the variance")',
-            *(f"# {line}" for text in said for line in textwrap.wrap(text, 86)),
-        ]
+        return _text(
+            "fit",
+            table=self.table,
+            reading=_lines("    {}={},", self._reading(scaling)),
+            centred=_text("centred") * (scaling == "centre"),
+            components=c.components,
+            arguments=_lines("    {}={},", arguments),
+            guarantee=_text("guarantee") * private,
+            remark="".join(f"# {line}\n" for text in said for line in textwrap.wrap(text, 86)),
+        )
 
     def _reading(self, scaling: str) -> dict[str, str]:
-        """How the table is read; under an ε its columns count as public."""
+        """How the table is read, as code; under an ε its columns count as public."""
         c, private = self.settings, not math.isinf(self.settings.epsilon)
         read: dict[str, object] = {"scaling": scaling, "missing": c.missing, "seed": c.seed}
         if private:
@@ -245,21 +228,8 @@ class Use:
             told = " ".join(f"{key}={json.dumps(value)}" for key, value in (run | more).items())
             return f"flwr run engines/flower {connection} --run-config {shlex.quote(told)}"
 
-        return "\n".join(
-            [
-                "# first a simulation: made-up records, a file for each client in a folder",
-                started("local", data="clients"),
-                "# the server; docs/flower.md has its certificates",
-                "flower-superlink --ssl-ca-certfile ca.crt --ssl-certfile server.pem \\",
-                "  --ssl-keyfile server.key --enable-supernode-auth",
-                "# every client, with its own number, records and key",
-                "flower-supernode --superlink federation.example.org:8000 \\",
-                "  --root-certificates ca.crt --auth-supernode-private-key node \\",
-                f'  --node-config \'client=0 data="{TABLE}" memory="memory"{limit}\'',
-                "# the run",
-                started("lab"),
-            ]
-        )
+        simulation, lab = started("local", data="clients"), started("lab")
+        return _text("commands", simulation=simulation, table=TABLE, limit=limit, lab=lab)
 
     @property
     def _covered(self) -> bool:
@@ -278,25 +248,13 @@ class Use:
 
     def refused(self) -> str:
         """What of this a network does not do, or the estimator; empty where all is done."""
-        said = []
-        if self.shared and not self._covered:
-            said.append(
-                f"On a network sums of {METHODS[self.method].title} go on without a client that "
-                "falls silent, so every client adds its noise in full; the errors there are those "
-                "without secure sums."
-            )
-        if self._constant:
-            said.append(
-                "On a network the mean is no release of its own: every file ends with a column "
-                "“one” of a constant about as large as the others are, and answers are centred by "
-                "what the noisy matrix says of it."
-            )
-        if self.method not in COMPARED:
-            said.append(
-                f"The estimator does not run {METHODS[self.method].title}: it takes what “How "
-                "fast?” compares."
-            )
-        return " ".join(said)
+        why = {
+            "in-full": self.shared and not self._covered,
+            "constant": self._constant,
+            "estimator": self.method not in COMPARED,
+        }
+        said, title = names("use-refused"), METHODS[self.method].title
+        return " ".join(said[name].format(title=title) for name, holds in why.items() if holds)
 
     # ------------------------------------------------------------------ the leak check
     def check(self) -> CheckSettings:
@@ -318,28 +276,21 @@ class Use:
 
     def read_me(self) -> str:
         """What the files are, and what to type."""
-        fit = [
-            "    python fit.py",
-            "",
-            "fits the estimator; fit.ipynb is the same as a notebook.",
-            "",
-        ]
-        lines = [
-            f"# {METHODS[self.method].title}",
-            "",
-            *(fit if self.method in COMPARED else []),
-            "    python -m fedpca_core check check.json",
-            "",
-            "says what the deployment gives away. On Flower:",
-            "",
-            *(f"    {line}" for line in self.commands().splitlines()),
-            "",
-            self.refused(),
-        ]
-        return "\n".join(lines).rstrip() + "\n"
+        text = _text(
+            "read_me",
+            title=METHODS[self.method].title,
+            fit=_text("read_me_fit") * (self.method in COMPARED),
+            commands=textwrap.indent(self.commands(), "    "),
+            refused=self.refused(),
+        )
+        return text.rstrip() + "\n"
 
 
-def _call(made: str, first: str, arguments: Mapping[str, str]) -> list[str]:
-    """A call in lines, an argument on each."""
-    named = (f"    {name}={value}," for name, value in arguments.items())
-    return [f"{made}(", f"    {first},", *named, ")"]
+def _text(name: str, **filled: Any) -> str:
+    """What `use.toml` has under a name, with these values in its gaps."""
+    return str(said_in("use")[name]).format(**filled)
+
+
+def _lines(how: str, named: Mapping[str, object]) -> str:
+    """A line for each name and value."""
+    return "".join(f"{how.format(*pair)}\n" for pair in named.items())
