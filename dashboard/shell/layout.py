@@ -66,10 +66,7 @@ def metric_cards(cards: Sequence[Card], *, columns: int = 4) -> None:
     """Show numbers as cards of even height: ``columns`` abreast, two on a phone."""
     grid = st.grid(columns, min_column_width=150, border=True, gap="small")
     for card in cards:
-        with grid.cell(), st.container(gap=None):
-            st.metric(card.label, card.value, help=card.help)
-            if card.note:
-                st.caption(card.note)
+        grid.metric(card.label, card.value, help=card.help, delta_description=card.note or None)
 
 
 def small_table(

@@ -139,15 +139,19 @@ def _to_name(controls: Controls[Any], facts: TableFacts) -> None:
 
 
 def remedy_of(controls: Controls[Any], job: jobs.Job) -> None:
-    """The `remedy` of a job that may end later: a fragment, ``remedy`` among the job's parts."""
+    """The `remedy` of a job that may end later: a fragment, ``remedy`` among the job's parts.
+
+    It has a place whether there is one or not: what stands below would move.
+    """
 
     def way_out() -> None:
         remedy(controls, job.refusal)
 
-    if job.done:
-        way_out()
-    else:
-        st.fragment(way_out, key="remedy")()
+    with st.container():
+        if job.done:
+            way_out()
+        else:
+            st.fragment(way_out, key="remedy")()
 
 
 def current() -> OwnData | None:

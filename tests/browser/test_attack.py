@@ -152,8 +152,7 @@ def test_replay_shows_progress_survives_other_widgets_and_can_be_stopped(open_pa
 
 
 def test_one_more_record_is_read_off_two_runs(open_page, other_dashboard):
-    asked = {"problem": "Digits", "components": 10, "rounds": 20}
-    page = open_page("/attack", asked)
+    page = open_page("/attack", {"problem": "Digits", "components": 10, "rounds": 20})
     main = page.locator("[data-testid=stMain]")
     assert "True eigen-images" in main.inner_text() and page.locator("canvas").count() >= 6
     main.get_by_text("One more record").click()
@@ -172,8 +171,7 @@ def test_one_more_record_is_read_off_two_runs(open_page, other_dashboard):
     field.press("Enter")
     drawn(page)
     expect(main).not_to_contain_text("has no record 9000")
+    page.wait_for_url(lambda url: "differencing=true" in url and "record=7" in url)
     words = main.get_by_text("the server has the record that joined").inner_text()
-    again = open_page(
-        "/attack", {**asked, "differencing": "true", "record": 7}, address=other_dashboard
-    )
+    again = open_page("/attack", page.url.split("?")[1], address=other_dashboard)
     expect(again.locator("[data-testid=stMain]")).to_contain_text(words[:80])

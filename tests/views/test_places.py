@@ -12,7 +12,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard.shell import limits
+from dashboard.shell import jobs, limits
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.catalogue import PAGES
 from fedpca_core.settings import Settings
@@ -82,3 +82,14 @@ def test_a_widget_keeps_its_container(page, monkeypatch) -> None:
             both = first.keys() & then.keys()
             moved = {key for key in both if first[key] != then[key]}
             assert both and not moved, f"{name} = {value} moves {sorted(moved)}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.kind for page in PAGES])
+def test_a_widget_keeps_its_container_while_the_page_computes(page, monkeypatch) -> None:
+    monkeypatch.setattr(st, "page_link", lambda *where, **words: None)  # the page runs alone
+    monkeypatch.setattr(jobs, "_heard", lambda wait, seconds: False)  # nobody waits for the work
+    monkeypatch.setattr(jobs.Registry, "submit", lambda self, key, *rest, **who: jobs.Job(key))
+    under_way = places(page)
+    refused = lambda self, key, *rest, **who: jobs.Job(key).refuse("It did not go well.")  # noqa: E731
+    monkeypatch.setattr(jobs.Registry, "submit", refused)
+    assert places(page) == under_way
