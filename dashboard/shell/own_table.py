@@ -139,15 +139,12 @@ def _to_name(controls: Controls[Any], facts: TableFacts) -> None:
 
 
 def remedy_of(controls: Controls[Any], job: jobs.Job) -> None:
-    """The `remedy` of a job that may end later: a fragment, ``remedy`` among the job's parts.
-
-    It has a place whether there is one or not: what stands below would move.
-    """
+    """The `remedy` of a job that may end later: a fragment, ``remedy`` among the job's parts."""
 
     def way_out() -> None:
         remedy(controls, job.refusal)
 
-    with st.container():
+    with st.container():  # always there, so that nothing below moves
         if job.done:
             way_out()
         else:
