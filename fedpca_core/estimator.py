@@ -41,59 +41,49 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     variance). With ``epsilon`` nothing is summed: mean, matrices and traces come from what each
     site released once with noise, so all fitted attributes are post-processing of that release.
 
-    Parameters
-    ----------
-    n_components : int
-        Between 1 and n_features. Where it is n_features one fewer is sought, and the last is what
-        is left.
-    method : str or Algorithm
-        Key of a method that seeks the common subspace (`fedpca_core.algorithms.registry.COMPARED`
-        has them), or an algorithm with parameters of its own, such as ``fp.LocalPower(5,
-        local_steps=4)``; its number of components is replaced by ``n_components``.
-    rounds : int
-        Communication rounds; a method may end earlier.
-    sites : int
-        Where `fit` gets no ``groups``: the records are dealt at random to so many sites.
-    participation : float
-        Share of the sites present in a round, in (0, 1].
-    secure_aggregation : bool
-        The server sees sums over the sites only. With ``epsilon`` the sites share the noise then,
-        and one of them may be curious itself.
-    epsilon, delta : float or None, float
-        Differential privacy of one record by noise at the source; None adds none.
-    clip, mean_clip : float or None
-        Norms at which records are clipped, around the noisy mean and before it. They are public
-        and must not be read off the records; ``clip`` is needed with ``epsilon``.
-    mean_share : float
-        Share of the squared GDP budget that pays for the noisy mean.
-    keep_run : bool
-        Whether ``trace_`` and what `leaks` needs are kept. They hold the records, so a pickle of
-        the estimator does too; False keeps the fitted attributes only.
-    random_state : int, RandomState or None
-        Seed of the public start, of the sampling and of the noise. None draws it from the system.
+    Args:
+        n_components: Between 1 and n_features. Where it is n_features one fewer is sought, and the
+            last is what is left.
+        method: Key of a method that seeks the common subspace
+            (`fedpca_core.algorithms.registry.COMPARED` has them), or an algorithm with parameters
+            of its own, such as ``fp.LocalPower(5, local_steps=4)``; its number of components is
+            replaced by ``n_components``.
+        rounds: Communication rounds; a method may end earlier.
+        sites: Where `fit` gets no ``groups``: the records are dealt at random to so many sites.
+        participation: Share of the sites present in a round, in (0, 1].
+        secure_aggregation: The server sees sums over the sites only. With ``epsilon`` the sites
+            share the noise then, and one of them may be curious itself.
+        epsilon: Differential privacy of one record by noise at the source; None adds none.
+        delta: Of the same.
+        clip: Norm at which records are clipped around the noisy mean, needed with ``epsilon``. It
+            is public and must not be read off the records.
+        mean_clip: The same before that mean.
+        mean_share: Share of the squared GDP budget that pays for the noisy mean.
+        keep_run: Whether ``trace_`` and what `leaks` needs are kept. They hold the records, so a
+            pickle of the estimator does too; False keeps the fitted attributes only.
+        random_state: Seed of the public start, of the sampling and of the noise. None draws it
+            from the system.
 
-    Attributes
-    ----------
-    components_ : (n_components, n_features) float64
-        Orthonormal, by decreasing variance; the largest entry of each is positive.
-    explained_variance_, explained_variance_ratio_, singular_values_ : (n_components,) float64
-        With n_samples - 1 degrees of freedom. Under ``epsilon`` noise may leave less than nothing
-        of a variance, which is 0 then.
-    mean_ : (n_features,) float64
-    groups_ : tuple of str
-        Sites in the order of the clients in ``trace_``.
-    guarantee_ : Guarantee or None
-        Its ``sentence()`` says what epsilon means here; None without one.
-    trace_ : Trace
-        The run; what the server saw is ``trace_.transcript``.
-    n_samples_, n_features_in_, feature_names_in_, rounds_
-        Records, features, their names where given, rounds that were run.
+    Attributes:
+        components_: (n_components, n_features) float64: Orthonormal, by decreasing variance; the
+            largest entry of each is positive.
+        explained_variance_: (n_components,) float64: With n_samples - 1 degrees of freedom. Under
+            ``epsilon`` noise may leave less than nothing of a variance, which is 0 then.
+        explained_variance_ratio_: (n_components,) float64: Shares of the whole variance.
+        singular_values_: (n_components,) float64: Of the centred records.
+        mean_: (n_features,) float64.
+        groups_ (tuple of str): Sites in the order of the clients in ``trace_``.
+        guarantee_ (Guarantee or None): Its ``sentence()`` says what epsilon means here.
+        trace_ (Trace): The run; what the server saw is ``trace_.transcript``.
+        n_samples_: Records.
+        n_features_in_: Features.
+        feature_names_in_: Their names, where given.
+        rounds_: Rounds that were run.
 
-    Examples
-    --------
-    >>> model = FederatedPCA(3, rounds=10, random_state=0).fit(X, groups=hospital)
-    >>> model.transform(X)
-    >>> model.leaks()
+    Examples:
+        >>> model = FederatedPCA(3, rounds=10, random_state=0).fit(X, groups=hospital)
+        >>> model.transform(X)
+        >>> model.leaks()
     """
 
     def __init__(
@@ -130,19 +120,14 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Run the federation.
 
-        Parameters
-        ----------
-        X : (n_samples, n_features) array or frame of float64
-            One record a row.
-        y : ignored
-        groups : (n_samples,) sequence, optional
-            The site of each record, by any label; None: dealt to ``sites``. In a pipeline:
-            ``fit(X, federatedpca__groups=site)``.
+        Args:
+            X: (n_samples, n_features) array or frame of float64: One record a row.
+            y: Not read.
+            groups: (n_samples,) sequence: The site of each record, by any label; None: dealt to
+                ``sites``. In a pipeline: ``fit(X, federatedpca__groups=site)``.
 
-        Raises
-        ------
-        InvalidInput
-            Parameters that do not fit the records or each other.
+        Raises:
+            InvalidInput: Parameters that do not fit the records or each other.
         """
         rows = validate_data(self, X, dtype=np.float64, ensure_min_samples=2, ensure_min_features=2)
         require_whole("The number of components", self.n_components)
@@ -216,23 +201,17 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         The three secure sums around the run are not attacked. The step and the bounds of every
         feature count as public, as its schema would state them.
 
-        Parameters
-        ----------
-        group : label, optional
-            The attacked site; by default that with the fewest records, unless they are public.
-        strangers : (records, n_features), optional
-            Records of the same kind that no site holds: whether they can be told from those of
-            the site is tried too.
+        Args:
+            group: The attacked site; by default that with the fewest records, unless they are
+                public.
+            strangers: (records, n_features): Records of the same kind that no site holds: whether
+                they can be told from those of the site is tried too.
 
-        Returns
-        -------
-        DataFrame
+        Returns:
             One finding a row; ``words`` says it in a sentence, ``basis`` what it stands on.
 
-        Raises
-        ------
-        InvalidInput
-            No such site, its records are public, or the run was not kept.
+        Raises:
+            InvalidInput: No such site, its records are public, or the run was not kept.
         """
         check_is_fitted(self)
         require(

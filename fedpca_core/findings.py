@@ -103,29 +103,21 @@ def _short(number: float | None) -> str:
 class Finding:
     """What is known of one target, and how.
 
-    Attributes
-    ----------
-    target : Target
-    status : Status
-    attack : str
-        Key of the attack in the registry (`fedpca_core.attacks.registry`); empty for a theorem,
-        and where several were run and none opened it.
-    figure : Figure or None
-        What the attack got.
-    basis : str
-        A sentence without its full stop: the theorem with its hypotheses as they are here, the
-        certificate, the comparison, or why nothing was tried.
-    share : Share or None
-        Over several draws: in how many of them, and where that of as many others would lie.
-    tried : int
-        Attacks that were run to their end.
-    seconds : float
-        What trying costs, about, where nothing was tried; 0 where nothing fits the messages.
+    Attributes:
+        target: What an attack would get.
+        status: Whether it can.
+        attack: Key of the attack in the registry (`fedpca_core.attacks.registry`); empty for a
+            theorem, and where several were run and none opened it.
+        figure: What the attack got.
+        basis: A sentence without its full stop: the theorem with its hypotheses as they are here,
+            the certificate, the comparison, or why nothing was tried.
+        share: Over several draws: in how many of them, and where that of as many others would lie.
+        tried: Attacks that were run to their end.
+        seconds: What trying costs, about, where nothing was tried; 0 where nothing fits the
+            messages.
 
-    Raises
-    ------
-    InvalidInput
-        A status without the basis that it needs.
+    Raises:
+        InvalidInput: A status without the basis that it needs.
     """
 
     target: Target

@@ -32,15 +32,13 @@ KINDS: Mapping[str, tuple[str, Callable[[Array], Array], Callable[[int], Algorit
 class OpenedMessages:
     """What the attacks made of one client's messages.
 
-    Attributes
-    ----------
-    findings : DataFrame
-        One a row; ``words`` says it in a sentence, ``basis`` what it stands on.
-    matrix : (features, features) float64 or None
-        What the messages say of ``sum x x^T / samples``; None where nothing was read. Whether it is
-        the matrix itself is said by the findings.
-    records : (samples, features) float64 or None
-        Certified records, one a row, in no order; None where none were.
+    Attributes:
+        findings: One a row; ``words`` says it in a sentence, ``basis`` what it stands on.
+        matrix: (features, features) float64 or None: What the messages say of ``sum x x^T /
+            samples``; None where nothing was read. Whether it is the matrix itself is said by the
+            findings.
+        records: (samples, features) float64 or None: Certified records, one a row, in no order;
+            None where none were.
     """
 
     findings: pd.DataFrame
@@ -63,36 +61,29 @@ def attack_arrays(
 ) -> OpenedMessages:
     """Run every attack that fits on what one client sent.
 
-    Parameters
-    ----------
-    received : sequence of arrays
-        One for each round. "products": (features, columns), the client's matrix times what it was
-        sent; "matrix": (features, features); "eigenvectors", "scaled eigenvectors": (features,
-        columns), the leading ones, each times the root of its eigenvalue where they are scaled.
-    sent : sequence of (features, columns) arrays, optional
-        What the client was sent in each round; needed for products.
-    kind : {"products", "matrix", "eigenvectors", "scaled eigenvectors"}
-    samples : int
-        Records of the client, which protocols state.
-    summed : bool
-        The client's matrix is the sum of ``x x^T`` over its records and not their mean.
-    grid : float or (features,) array, optional
-        Of what the records are whole multiples, where that is known (1 for pixels and codes, 0.1
-        for one decimal); None: nothing is known, and single records are not sought.
-    mean : (features,) array, optional
-        What was subtracted from every record, where the server knows it.
-    centring : {"none", "own", "announced", "secret"}, optional
-        What was subtracted before: nothing, the client's own mean, ``mean``, or something that the
-        server is not told. By default "announced" with a mean and "none" without.
-    dtype : {"float64", "float32"}
-        Format in which the messages were sent.
-    noise : float
-        Standard deviation of noise that the client adds to its messages, relative to their size.
+    Args:
+        received: One array for each round. "products": (features, columns), the
+            client's matrix times what it was sent; "matrix": (features, features); "eigenvectors",
+            "scaled eigenvectors": (features, columns), the leading ones, each times the root of its
+            eigenvalue where they are scaled.
+        sent: (features, columns) arrays: What the client was sent in each round; needed
+            for products.
+        kind: {"products", "matrix", "eigenvectors", "scaled eigenvectors"}.
+        samples: Records of the client, which protocols state.
+        summed: The client's matrix is the sum of ``x x^T`` over its records and not their mean.
+        grid: float or (features,) array: Of what the records are whole multiples, where that is
+            known (1 for pixels and codes, 0.1 for one decimal); None: nothing is known, and single
+            records are not sought.
+        mean: (features,) array: What was subtracted from every record, where the server knows it.
+        centring: {"none", "own", "announced", "secret"}: What was subtracted before: nothing, the
+            client's own mean, ``mean``, or something that the server is not told. By default
+            "announced" with a mean and "none" without.
+        dtype: {"float64", "float32"}: Format in which the messages were sent.
+        noise: Standard deviation of noise that the client adds to its messages, relative to their
+            size.
 
-    Raises
-    ------
-    InvalidInput
-        Arrays that do not fit each other, or a kind of message that is not read.
+    Raises:
+        InvalidInput: Arrays that do not fit each other, or a kind of message that is not read.
     """
     require(kind in KINDS, f"Messages are of the kinds {', '.join(KINDS)}, not “{kind}”.")
     name, written, method = KINDS[kind]

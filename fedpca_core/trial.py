@@ -215,22 +215,15 @@ def trial(
 ) -> Run[Trial]:
     """Run every attack of the registry that fits, or one of them.
 
-    Parameters
-    ----------
-    view : Transcript
-        What the server saw.
-    deployment : Deployment
-    client : int
-        The attacked one.
-    truth : Truth, optional
-        With it attacks are compared, and the one that came closest counts.
-    effort : Effort
-        Of attacks that search; what it leaves is left waiting.
-    thorough : bool
-        False: the messages are read in the first way that fits, and searched.
-    only : str
-        Key of an attack on the matrix that is run whether or not a count says that it fits, and
-        no other.
+    Args:
+        view: What the server saw.
+        deployment: What else everybody knows.
+        client: The attacked one.
+        truth: With it attacks are compared, and the one that came closest counts.
+        effort: Of attacks that search; what it leaves is left waiting.
+        thorough: False: the messages are read in the first way that fits, and searched.
+        only: Key of an attack on the matrix that is run whether or not a count says that it fits,
+            and no other.
 
     Raises InvalidInput: the client's records are public.
     """

@@ -39,12 +39,10 @@ class BlockKrylov(Algorithm):
     the server takes the clients of each round for all, which mixes different matrices and leaves
     an error floor.
 
-    Parameters
-    ----------
-    components : int
-        Columns p of a probe and of the estimate.
-    blocks : int
-        The basis restarts from its 2p leading Ritz vectors when it holds this many blocks of p.
+    Args:
+        components: Columns p of a probe and of the estimate.
+        blocks: The basis restarts from its 2p leading Ritz vectors when it holds this many blocks
+            of p.
     """
 
     title: ClassVar[str] = "Block Krylov"

@@ -26,10 +26,8 @@ class FedPE(ConsensusADMM):
 
     Wire and shared parameters: `ConsensusADMM`; T_i never travels.
 
-    Parameters
-    ----------
-    surrogate : bool
-        Whether the orthonormality surrogate and its multiplier T_i take part.
+    Args:
+        surrogate: Whether the orthonormality surrogate and its multiplier T_i take part.
     """
 
     title: ClassVar[str] = "FedPE"

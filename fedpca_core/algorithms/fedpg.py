@@ -24,15 +24,13 @@ class FedPG(ConsensusADMM):
 
     Wire and shared parameters: `ConsensusADMM`.
 
-    Parameters
-    ----------
-    projection : {"stiefel", "printed"}
-        Tangent projection of the gradient G. Corrected here: ``G - U sym(U^T G)``. The printed
-        ``G - U (U^T G)`` (eq. 17) belongs to functions of the span alone, but F_i compares
-        matrices; it deletes the only force that can turn U_i back on Z, Y_i grows without end and
-        the run drifts away after first coming close.
-    retraction : {"qr", "polar"}
-        R; both return U unchanged at a zero step (QR with a positive diagonal).
+    Args:
+        projection: {"stiefel", "printed"}: Tangent projection of the gradient G. Corrected here:
+            ``G - U sym(U^T G)``. The printed ``G - U (U^T G)`` (eq. 17) belongs to functions of the
+            span alone, but F_i compares matrices; it deletes the only force that can turn U_i back
+            on Z, Y_i grows without end and the run drifts away after first coming close.
+        retraction: {"qr", "polar"}: R; both return U unchanged at a zero step (QR with a positive
+            diagonal).
     """
 
     title: ClassVar[str] = "FedPG"

@@ -33,32 +33,24 @@ class FedPower(Algorithm):
     and the reference, and their own ``frame`` (the matrix that entered the last product) when it
     is not the broadcast and alignment needs it.
 
-    Parameters
-    ----------
-    components : int
-        k, dimension of the subspace sought.
-    columns : int or None
-        r >= k, columns of the iterate; None means k.
-    products : int
-        T, local products of the whole run. Communications follow from the schedule.
-    period : int
-        p, products before the first communication.
-    decay : bool
-        Gaps p, p-1, ..., 1, 1, ... (the paper's experiments) instead of p, p, p, ...
-    alignment : bool
-        Rotate every upload onto the reference machine's (orthogonal Procrustes, "OPT").
-    noise : float
-        nu, standard deviation per entry for a machine with the mean number of samples; machine i
-        adds nu (mean m)/m_i, in proportion to its sensitivity. 0 switches the noise off.
-    draws : int or None
-        K machines drawn with replacement at each communication, with probabilities w_i; None: all
-        take part, unless the run's participation is below 1.
-    literal : bool
-        Upload the own frame always, as the paper's listing does, even where the server knows it.
-    reference : int
-        Machine that is aligned to: without it no round ends, but it is averaged only when drawn.
-    public : bool
-        The reference's records are public: machines align by themselves and upload no frames.
+    Args:
+        components: k, dimension of the subspace sought.
+        columns: r >= k, columns of the iterate; None means k.
+        products: T, local products of the whole run. Communications follow from the schedule.
+        period: p, products before the first communication.
+        decay: Gaps p, p-1, ..., 1, 1, ... (the paper's experiments) instead of p, p, p, ...
+        alignment: Rotate every upload onto the reference machine's (orthogonal Procrustes, "OPT").
+        noise: nu, standard deviation per entry for a machine with the mean number of samples;
+            machine i adds nu (mean m)/m_i, in proportion to its sensitivity. 0 switches the noise
+            off.
+        draws: K machines drawn with replacement at each communication, with probabilities w_i;
+            None: all take part, unless the run's participation is below 1.
+        literal: Upload the own frame always, as the paper's listing does, even where the server
+            knows it.
+        reference: Machine that is aligned to: without it no round ends, but it is averaged only
+            when drawn.
+        public: The reference's records are public: machines align by themselves and upload no
+            frames.
     """
 
     title: ClassVar[str] = "FedPower"

@@ -33,15 +33,11 @@ class LocalPower(SSI):
     server's round, so an absent client misses its steps; the server sums the clients present, or
     reuses the last upload of each absent one.
 
-    Parameters
-    ----------
-    components : int
-        Columns p of the frame.
-    local_steps : int
-        Products with S_i in the first round (q).
-    schedule : {"halving", "decay"}
-        How q falls to 1: halved every round (8, 4, 2, 1; FAPS paper) or by one every round
-        (8, 7, ..., 1; the schedule of FedPower).
+    Args:
+        components: Columns p of the frame.
+        local_steps: Products with S_i in the first round (q).
+        schedule: {"halving", "decay"}: How q falls to 1: halved every round (8, 4, 2, 1; FAPS
+            paper) or by one every round (8, 7, ..., 1; the schedule of FedPower).
     """
 
     one_product: ClassVar[bool] = False

@@ -35,11 +35,9 @@ class OneShot(Algorithm):
     Partial participation: the clients drawn for the only round are all that ever count, whatever
     is done about absent ones.
 
-    Parameters
-    ----------
-    components : int
-        Columns p of every local frame and of the estimate.
-    variant : {"projectors", "stacked"}
+    Args:
+        components: Columns p of every local frame and of the estimate.
+        variant: {"projectors", "stacked"}.
     """
 
     uploads = Uploads.EIGENVECTORS

@@ -41,28 +41,23 @@ class PersonalizedPCA(Algorithm):
     Wire, each client and round: ``centre`` (V) down and ``moved_centre`` (V - centre_step h_i) up,
     features x components each; the server needs only their mean.
 
-    Parameters
-    ----------
-    components : int
-        Columns r of every frame.
-    spread : float
-        The clients' heterogeneity as the paper quotes it; `prior` says how it is read.
-    noise_variance : float
-        Variance of the measurement noise (known to the algorithm; data variance is 1).
-    prior : {"std", "literal", "calibrated"}
-        `fedpca_core.problems.personal_model.prior_variance`.
-    gradient : {"exact", "printed"}
-        The printed data gradient is half the true one.
-    step, centre_step : float or None
-        Client and server steps. None: 1/(c max_i lambda_1(S_i) + 1/prior variance) and the prior
-        variance, for which the objective decreases in every round. For the first
-        each client sends one number before the first round, lambda_1(S_i).
-    pace : float
-        Factor on the default steps. The objective is only certain to decrease at 1; 2 arrives about
-        twice as fast, 2.5 and more gets worse.
-    start_from : {"independent", "common", "pooled"}
-        Uniform frames for V and every U_i; all clients at V; everybody at the leading space of the
-        pooled covariance (a warm start for parameter sweeps, whose cost is not counted).
+    Args:
+        components: Columns r of every frame.
+        spread: The clients' heterogeneity as the paper quotes it; `prior` says how it is read.
+        noise_variance: Variance of the measurement noise (known to the algorithm; data variance is
+            1).
+        prior: {"std", "literal", "calibrated"}:
+            `fedpca_core.problems.personal_model.prior_variance`.
+        gradient: {"exact", "printed"}: The printed data gradient is half the true one.
+        step: Of the clients. None: 1/(c max_i lambda_1(S_i) + 1/prior variance), for which each
+            client sends one number before the first round, lambda_1(S_i).
+        centre_step: Of the server. None: the prior variance. With both the objective decreases in
+            every round.
+        pace: Factor on the default steps. The objective is only certain to decrease at 1; 2 arrives
+            about twice as fast, 2.5 and more gets worse.
+        start_from: {"independent", "common", "pooled"}: Uniform frames for V and every U_i; all
+            clients at V; everybody at the leading space of the pooled covariance (a warm start for
+            parameter sweeps, whose cost is not counted).
     """
 
     title: ClassVar[str] = "PersonalizedPCA"

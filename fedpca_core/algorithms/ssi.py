@@ -22,10 +22,8 @@ class SSI(Algorithm):
 
     Wire, each client and round: ``frame`` down and ``product`` up, features x components each.
 
-    Parameters
-    ----------
-    components : int
-        Columns p of the frame.
+    Args:
+        components: Columns p of the frame.
     """
 
     title: ClassVar[str] = "SSI"

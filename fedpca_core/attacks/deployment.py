@@ -20,34 +20,26 @@ CENTRINGS = ("none", "own", "announced", "secret")
 class Deployment:
     """Public facts of a run; which attack fits is decided from these and nothing else.
 
-    Attributes
-    ----------
-    features, clients, components, rounds : int
-    samples : (clients,) int64
-        Records m_i, which the protocol states.
-    algorithm : Algorithm
-        With its public parameters.
-    participation : float
-    sums : bool
-        The server sees sums over the participants only.
-    dtype : {"float64", "float32"}
-    upload_noise : float
-        Stated relative standard deviation of noise on uploads.
-    guarantee : Guarantee or None
-        Noise at the source; its size is public.
-    records : PublicFacts or None
-        The grid of the records, and the mean where it is announced; None: any real numbers.
-    grid_known : bool
-        Whether the step of the grid is announced; else the usual steps are tried.
-    centring : {"none", "own", "announced", "secret"}
-        What was subtracted: nothing, the client's own mean, a mean that everybody is told, one
-        that the server is not told.
-    mean_paid : bool
-        Whether the guarantee covers what was subtracted.
-    trace : float or None
-        Stated tr S_i of the attacked client.
-    earlier : Transcript or None
-        Messages of a run before some records joined.
+    Attributes:
+        features: Of a record.
+        clients: How many there are.
+        components: Columns of what is sent.
+        rounds: How many are run.
+        samples: (clients,) int64: Records m_i, which the protocol states.
+        algorithm: With its public parameters.
+        participation: Share of the clients in a round.
+        sums: The server sees sums over the participants only.
+        dtype: {"float64", "float32"}.
+        upload_noise: Stated relative standard deviation of noise on uploads.
+        guarantee: Noise at the source; its size is public.
+        records: The grid of the records, and the mean where it is announced; None: any real
+            numbers.
+        grid_known: Whether the step of the grid is announced; else the usual steps are tried.
+        centring: {"none", "own", "announced", "secret"}: What was subtracted: nothing, the client's
+            own mean, a mean that everybody is told, one that the server is not told.
+        mean_paid: Whether the guarantee covers what was subtracted.
+        trace: Stated tr S_i of the attacked client.
+        earlier: Messages of a run before some records joined.
     """
 
     features: int

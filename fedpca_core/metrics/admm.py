@@ -42,15 +42,10 @@ def checked(trace: Trace) -> tuple[Exchange, ...]:
 def approach(trace: Trace, problem: Problem) -> pd.DataFrame:
     """How near each round's estimate is to the centralised answer; for any method.
 
-    Columns
-    -------
-    round
-    excess_loss
-        Reconstruction loss per record beyond the centralised one's (simulation only). The measure
-        to look at where neighbouring eigenvalues are close: the subspace is then not
+    ``excess_loss``: Reconstruction loss per record beyond the centralised one's (simulation only).
+        The measure to look at where neighbouring eigenvalues are close: the subspace is then not
         identifiable, but the loss is.
-    distance
-        ``||sin Theta||_F / sqrt(components)``, in [0, 1].
+    ``distance``: ``||sin Theta||_F / sqrt(components)``, in [0, 1].
     """
     components = trace.estimates.shape[-1]
     target = problem.target(components)
@@ -71,24 +66,16 @@ def approach(trace: Trace, problem: Problem) -> pd.DataFrame:
 def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
     """Progress of a FedPE or FedPG run, one row for every ``every``-th round.
 
-    Columns
-    -------
-    round
-    lagrangian
-        Augmented Lagrangian over all clients, with f_i multiplied by N w_i.
-    consensus, stationarity
-        ``sum_i ||U_i - Z||_F^2`` and ``sum_i ||grad_{U_i} L||_F^2`` (projected on the tangent
-        space as in the run for FedPG): the two parts of the progress measure P.
-    progress
-        Their sum; it tends to zero exactly when the run reaches consensus and stationarity.
-    loss, excess_loss
-        Reconstruction loss per record and what it exceeds the centralised answer by.
-    distance
-        ``||sin Theta||_F / sqrt(components)`` to the centralised answer, in [0, 1].
-    dual_sum, dual_size
-        ``||sum_i Y_i||_F`` (0 unless a message was corrupted or Z is "printed"), ``max |Y_i|``.
-    departure
-        ``||Z^T Z - I||_F``.
+    ``lagrangian``: Augmented Lagrangian over all clients, with f_i multiplied by N w_i.
+    ``consensus``, ``stationarity``: ``sum_i ||U_i - Z||_F^2`` and ``sum_i ||grad_{U_i} L||_F^2``
+        (projected on the tangent space as in the run for FedPG): the two parts of the progress
+        measure P.
+    ``progress``: Their sum; zero exactly when the run reaches consensus and stationarity.
+    ``loss``, ``excess_loss``: Reconstruction loss per record, and that beyond the centralised one.
+    ``distance``: ``||sin Theta||_F / sqrt(components)`` to the centralised answer, in [0, 1].
+    ``dual_sum``, ``dual_size``: ``||sum_i Y_i||_F`` (0 unless a message was corrupted or Z is
+        "printed"), ``max |Y_i|``.
+    ``departure``: ``||Z^T Z - I||_F``.
     """
     require(every >= 1, f"Rows are kept for every 1st, 2nd, ... round, not {every}.")
     exchanges = checked(trace)

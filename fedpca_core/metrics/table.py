@@ -30,21 +30,15 @@ ORTHONORMAL = 1e-12
 def frame(trace: Trace, problem: Problem) -> pd.DataFrame:
     """One row for each round, row 0 being the start.
 
-    Columns
-    -------
-    round, bytes_up, bytes_down, local_products, seconds
-        Costs, cumulative over rounds and clients (bytes, products with S_i, seconds of the steps).
-    objective
-        tr(Z^T S Z)/tr S, the share of variance explained, in [0, 1].
-    kkt
-        ||(I - ZZ^T) S Z||_F / tr S (FAPS, scaled KKT violation).
-    relative_error
-        ||s - s*||_2 / ||s*||_2 with s the leading singular values seen through Z,
-        sqrt(eig(Z^T S Z)) (FAPS).
-    sin_theta
-        Sine of the largest principal angle to the target, ||(I - ZZ^T) U||_2.
-    consensus_gap
-        Mean over clients of ||X_i X_i^T - ZZ^T||_F^2; NaN where clients keep no frame.
+    - ``round``, ``bytes_up``, ``bytes_down``, ``local_products``, ``seconds``: costs, cumulative
+      over rounds and clients (bytes, products with S_i, seconds of the steps).
+    - ``objective``: ``tr(Z^T S Z)/tr S``, the share of variance explained, in [0, 1].
+    - ``kkt``: ``||(I - ZZ^T) S Z||_F / tr S`` (FAPS, scaled KKT violation).
+    - ``relative_error``: ``||s - s*||_2 / ||s*||_2`` with s the leading singular values seen
+      through Z, ``sqrt(eig(Z^T S Z))`` (FAPS).
+    - ``sin_theta``: sine of the largest principal angle to the target, ``||(I - ZZ^T) U||_2``.
+    - ``consensus_gap``: mean over clients of ``||X_i X_i^T - ZZ^T||_F^2``; NaN where clients keep
+      no frame.
 
     Personal models (one estimate per client) have averages over clients in place of each.
     """

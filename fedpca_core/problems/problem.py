@@ -36,45 +36,32 @@ REMEDY = (
 class Problem:
     """Federated PCA problem: clients' blocks, one target, and what the simulation knows of it.
 
-    Attributes
-    ----------
-    name : str
-        Short name for legends and file names.
-    client_data : ClientData
-        The private data behind products with S_i.
-    blocks : sequence of (features, m_i) float64, or None
-        The raw private blocks where they are small enough to keep (simulation only: used to show
-        what an attack recovered, and for scores on records).
-    image_shape : (rows, columns) or None
-        Set when the features are the pixels of a grey image.
-    client_names, feature_names : tuple of str
-        Labels for tables and tooltips; may be empty.
-    note : str
-        One sentence on how the data were made, split or cleaned.
-    record_norm : float or None
-        Upper bound on the Euclidean norm of every record, where the generator guarantees one.
-    own_mean : (features,) float64, or None
-        The pooled mean of the records themselves, where it was subtracted from them. No guarantee
-        covers it: one record moves all others.
-    own_scale : bool
-        Whether records were divided by deviations of their own, which no guarantee covers either.
-    looked : str
-        What was decided by looking at all records together when they were prepared, in words: no
-        guarantee covers it. Empty where nothing was.
-    public : tuple of str
-        What was taken as public instead; a guarantee names it.
-    announced : PublicFacts or None
-        Grid, mean and number of the records, where they are public knowledge.
-    source : SourceRelease or None
-        Set by `private`: what each client released once.
-    paid_mean : PaidMean or None
-        Set by `bounded`: what the noisy mean cost that the records were centred on.
-    truth : Problem or None
-        Set by `private` and `bounded`: the problem without clipping and noise (simulation only).
-        Target and errors are those of the truth.
-    spectrum : (features,) float64, or None
-        Set by generators that make S exactly diagonal: its diagonal, largest first. The truth is
-        then known without decomposing anything.
+    Attributes:
+        name: Short name for legends and file names.
+        client_data: The private data behind products with S_i.
+        blocks: (features, m_i) float64 each: The raw private blocks where they are
+            small enough to keep (simulation only: used to show what an attack recovered, and for
+            scores on records).
+        image_shape: (rows, columns) or None: Set when the features are the pixels of a grey image.
+        client_names: For tables and tooltips; may be empty.
+        feature_names: The same.
+        note: One sentence on how the data were made, split or cleaned.
+        record_norm: Upper bound on the Euclidean norm of every record, where the generator
+            guarantees one.
+        own_mean: (features,) float64, or None: The pooled mean of the records themselves, where it
+            was subtracted from them. No guarantee covers it: one record moves all others.
+        own_scale: Whether records were divided by deviations of their own, which no guarantee
+            covers either.
+        looked: What was decided by looking at all records together when they were prepared, in
+            words: no guarantee covers it. Empty where nothing was.
+        public: What was taken as public instead; a guarantee names it.
+        announced: Grid, mean and number of the records, where they are public knowledge.
+        source: Set by `private`: what each client released once.
+        paid_mean: Set by `bounded`: what the noisy mean cost that the records were centred on.
+        truth: Set by `private` and `bounded`: the problem without clipping and noise (simulation
+            only). Target and errors are those of the truth.
+        spectrum: (features,) float64, or None: Set by generators that make S exactly diagonal: its
+            diagonal, largest first. The truth is then known without decomposing anything.
     """
 
     name: str
@@ -145,36 +132,29 @@ class Problem:
         of rounds, is post-processing of this one release. The target stays that of this problem,
         without clipping and noise: both count as errors.
 
-        Parameters
-        ----------
-        epsilon, delta : float
-            Totals, for any number of rounds.
-        clip : float
-            Norm C at which every record is clipped.
-        streams : Streams
-            Its streams "source noise" and "mean noise" give the noise.
-        unit : Unit
-            One record, a person with several, or a whole client.
-        trust : Trust, optional
-            Clients share the noise under secure aggregation: `simulate` then refuses every method
-            whose server sees more than ``sum_i w_i M_i``. By default each adds it in full.
-        mean_share : float
-            Share of the squared GDP budget that pays for a noisy mean to centre on. Needed where
-            the records were centred on their own mean; 0 uses the records as they are.
-        mean_clip : float, optional
-            Norm at which records are clipped for that mean; by default ``clip``, which is too
-            short where the mean itself is long.
-        release : int
-            Number of this release; another number draws other noise, and the two releases compose
-            (`fedpca_core.guarantee.together`). The same number on other records would give both
-            away, so give each run of its own a number of its own.
+        Args:
+            epsilon: The total, for any number of rounds.
+            delta: The same.
+            clip: Norm C at which every record is clipped.
+            streams: Its streams "source noise" and "mean noise" give the noise.
+            unit: One record, a person with several, or a whole client.
+            trust: Clients share the noise under secure aggregation: `simulate` then refuses every
+                method whose server sees more than ``sum_i w_i M_i``. By default each adds it in
+                full.
+            mean_share: Share of the squared GDP budget that pays for a noisy mean to centre on.
+                Needed where the records were centred on their own mean; 0 uses the records as they
+                are.
+            mean_clip: Norm at which records are clipped for that mean; by default ``clip``, which
+                is too short where the mean itself is long.
+            release: Number of this release; another number draws other noise, and the two releases
+                compose (`fedpca_core.guarantee.together`). The same number on other records would
+                give both away, so give each run of its own a number of its own.
 
-        Raises
-        ------
-        InvalidInput
-            Records prepared by looking at them, scaled by their own deviations, or centred on their
-            own mean with nothing paid for it; second moments whose records cannot be clipped any
-            more; a problem that is private already; a budget out of range.
+        Raises:
+            InvalidInput: Records prepared by looking at them, scaled by their own deviations, or
+                centred on their own mean with nothing paid for it; second moments whose records
+                cannot be clipped any more; a problem that is private already; a budget out of
+                range.
         """
         budget = Budget(epsilon, delta, clip, unit, trust, mean_share, mean_clip)
         records = self._coverable(budget)

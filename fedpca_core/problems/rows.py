@@ -22,26 +22,19 @@ def from_records(
 ) -> Problem:
     """Problem whose clients hold the rows of an array.
 
-    Parameters
-    ----------
-    records : (records, features) float64
-        One record a row.
-    groups : sequence of length records
-        The client of each record, by any label; clients come in the labels' order.
-    centre : bool
-        Subtract the mean of all records, which takes one secure sum over the clients beforehand.
-    weights : {"records", "equal"} or sequence of float
-        How clients count in S.
-    feature_names : sequence of str
-    name : str
-    public_schema : bool
-        For an epsilon: what the columns are and whose record each row is count as public, and
-        nothing is decided by looking at the records.
+    Args:
+        records: (records, features) float64: One record a row.
+        groups: The client of each record, by any label; clients come in the labels' order.
+        centre: Subtract the mean of all records, which takes one secure sum over the clients
+            beforehand.
+        weights: {"records", "equal"} or sequence of float: How clients count in S.
+        feature_names: One a column.
+        name: For legends and file names.
+        public_schema: For an epsilon: what the columns are and whose record each row is count as
+            public, and nothing is decided by looking at the records.
 
-    Raises
-    ------
-    InvalidInput
-        Not a table of finite numbers, labels that do not fit, or all records equal.
+    Raises:
+        InvalidInput: Not a table of finite numbers, labels that do not fit, or all records equal.
     """
     rows = np.asarray(records, dtype=float)
     require(

@@ -51,39 +51,26 @@ def from_table(
 ) -> Problem:
     """Problem whose records are the rows of a table.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        One record a row.
-    columns : sequence of str, optional
-        The features; by default every numeric column except the client column.
-    client_column : str, optional
-        Which column names the client a row belongs to.
-    clients : int
-        Number of clients where no column names them.
-    scaling : {"standardise", "centre", "none"}
-        Pooled mean 0 and variance 1, pooled mean 0, or nothing. Both take secure sums over the
-        clients beforehand.
-    missing : {"drop", "columns", "fill", "refuse"}
-        What becomes of missing and infinite values (`clean_table`).
-    heterogeneity : float, optional
-        The parameter. At 1 every client has its own rows (without a client column: a range of the
-        leading principal score of its own), at 0 rows are dealt at random. By default 1 with a
-        client column and 0 without.
-    seed : int
-        Seed of the streams ``"data"``, ``"heterogeneity"`` and ``"split"``.
-    split : {"even", "uneven", "dirichlet"}
-        Sizes of the clients where no column names them.
-    weights : {"records", "equal"} or sequence of float
-        How clients count in S.
-    public_schema : bool
-        For an epsilon: the named ``columns`` count as public and nothing is decided by looking at
-        the records (`public_table`); ``missing`` is not read.
+    Args:
+        frame: One record a row.
+        columns: The features; by default every numeric column except the client column.
+        client_column: Which column names the client a row belongs to.
+        clients: Number of clients where no column names them.
+        scaling: {"standardise", "centre", "none"}: Pooled mean 0 and variance 1, pooled mean 0, or
+            nothing. Both take secure sums over the clients beforehand.
+        missing: {"drop", "columns", "fill", "refuse"}: What becomes of missing and infinite values
+            (`clean_table`).
+        heterogeneity: The parameter. At 1 every client has its own rows (without a client column: a
+            range of the leading principal score of its own), at 0 rows are dealt at random. By
+            default 1 with a client column and 0 without.
+        seed: Seed of the streams ``"data"``, ``"heterogeneity"`` and ``"split"``.
+        split: {"even", "uneven", "dirichlet"}: Sizes of the clients where no column names them.
+        weights: {"records", "equal"} or sequence of float: How clients count in S.
+        public_schema: For an epsilon: the named ``columns`` count as public and nothing is decided
+            by looking at the records (`public_table`); ``missing`` is not read.
 
-    Raises
-    ------
-    InvalidInput
-        Whatever `clean_table` or `public_table` refuses, and sizes that do not fit.
+    Raises:
+        InvalidInput: Whatever `clean_table` or `public_table` refuses, and sizes that do not fit.
     """
     require_choice("The scaling", scaling, SCALINGS)
     if heterogeneity is None:

@@ -22,20 +22,17 @@ from fedpca_core.streams import Streams
 class Channel:
     """How messages travel.
 
-    Parameters
-    ----------
-    dtype : {"float64", "float32"}
-        Precision on the wire; float32 halves the bytes and rounds every message.
-    secure_aggregation : bool
-        The server receives only the weighted sum over the participants.
-    upload_noise : float
-        Gaussian noise each client adds to its uploads; its standard deviation is this factor times
-        the root mean square of the message itself. Heuristic: no privacy guarantee follows,
-        because the uploads' sensitivity is not bounded.
-    record : {"full", "estimates"}
-        Whether the transcript keeps the messages or only who took part and the byte counts.
-    byte_limit : int
-        Above this many bytes of messages the transcript keeps no further ones and says so.
+    Args:
+        dtype: {"float64", "float32"}: Precision on the wire; float32 halves the bytes and rounds
+            every message.
+        secure_aggregation: The server receives only the weighted sum over the participants.
+        upload_noise: Gaussian noise each client adds to its uploads; its standard deviation is this
+            factor times the root mean square of the message itself. Heuristic: no privacy guarantee
+            follows, because the uploads' sensitivity is not bounded.
+        record: {"full", "estimates"}: Whether the transcript keeps the messages or only who took
+            part and the byte counts.
+        byte_limit: Above this many bytes of messages the transcript keeps no further ones and says
+            so.
     """
 
     dtype: str = "float64"

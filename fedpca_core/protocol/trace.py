@@ -37,24 +37,21 @@ class Round:
 class Trace:
     """A whole run.
 
-    Attributes
-    ----------
-    algorithm : Algorithm
-        Its public parameters.
-    setting : Setting
-        Public facts of the run.
-    seed : int
-    estimates : (rounds + 1, features, components) float64
-        Row 0 is the start. Personal models have a client axis after the first.
-    states : tuple of mappings of (clients, ...) arrays, or None
-        What the algorithm exposes of its clients' state after each round, the start first; None
-        where a whole run of it would take too much memory (simulation only).
-    bytes_up, bytes_down, local_products : (rounds + 1,) int64
-        Cumulative over rounds and clients; row 0 is what the start itself took.
-    seconds : (rounds + 1,) float64
-        Cumulative time of the steps.
-    transcript : Transcript
-        What the server saw.
+    Attributes:
+        algorithm: Its public parameters.
+        setting: Public facts of the run.
+        seed: Of all named streams.
+        estimates: (rounds + 1, features, components) float64: Row 0 is the start. Personal models
+            have a client axis after the first.
+        states: tuple of mappings of (clients, ...) arrays, or None: What the algorithm exposes of
+            its clients' state after each round, the start first; None where a whole run of it would
+            take too much memory (simulation only).
+        bytes_up: (rounds + 1,) int64: Cumulative over rounds and clients; row 0 is what the start
+            itself took.
+        bytes_down: The same.
+        local_products: The same of products with S_i.
+        seconds: (rounds + 1,) float64: Cumulative time of the steps.
+        transcript: What the server saw.
     """
 
     algorithm: Algorithm

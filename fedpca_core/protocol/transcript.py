@@ -53,20 +53,17 @@ class Exchange:
 class Transcript:
     """The server's view of a whole run.
 
-    Attributes
-    ----------
-    features, clients : int
-    samples, weights : (clients,)
-        Public sizes m_i and weights w_i.
-    secure_aggregation : bool
-    dtype : {"float64", "float32"}
-        Format of every number on the wire. The arrays of the exchanges are float64 all the same,
-        so their ``nbytes`` say nothing about the wire.
-    exchanges : tuple of Exchange
-        One for each round.
-    before : tuple of Exchange
-        What clients told before the first round (`Algorithm.agreed`), each upload on its own even
-        under secure aggregation; mostly nothing.
+    Attributes:
+        features: Of a record.
+        clients: How many there are.
+        samples: (clients,): Public sizes m_i.
+        weights: (clients,): Public weights w_i.
+        secure_aggregation: The server saw sums only.
+        dtype: {"float64", "float32"}: Format of every number on the wire. The arrays of the
+            exchanges are float64 all the same, so their ``nbytes`` say nothing about the wire.
+        exchanges: One for each round.
+        before: What clients told before the first round (`Algorithm.agreed`), each upload on its
+            own even under secure aggregation; mostly nothing.
     """
 
     features: int

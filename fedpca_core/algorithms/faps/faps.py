@@ -42,29 +42,24 @@ class FAPS(Algorithm):
     present. A client that joins late starts from the Z of that round, and in its first round it
     makes no inner step, because there ``H X`` spans X already (in round 1 this holds for all).
 
-    Parameters
-    ----------
-    components : int
-        Columns p of the frame.
-    penalty_factor : float
-        beta_i starts at this multiple of ||S_i||_2, which a client computes once from its data.
-    adaptive : bool
-        Raise beta_i while the gap to Z does not shrink; see `faps.rules`.
-    inner_rule : {"auto", "fixed", "change", "conditions"}
-        How many inner iterations a client makes; see `faps.rules`.
-    inner_steps : int
-        J of the fixed rule; 5 reproduces the round counts of the paper.
-    inner_tolerance : float
-        epsilon_x, threshold of the rule "change".
-    inner_decrease, inner_curvature, inner_residual : float
-        Of the rule "conditions": c_1 and c_1' of the decrease, and delta over its bound.
-    inner_limit : int
-        No rule but "fixed" makes more inner iterations than this.
-    penalty_spread : float
-        Public bound on max beta_i / min beta_i that the rule "conditions" needs.
-    private_start, private_penalty, random_inner_steps : bool
-        Secrets of a client: a random first X_i; beta_i multiplied by a number in [1/2, 2]; J drawn
-        anew in every round from 1 to ``inner_steps`` (in place of any rule).
+    Args:
+        components: Columns p of the frame.
+        penalty_factor: beta_i starts at this multiple of ||S_i||_2, which a client computes once
+            from its data.
+        adaptive: Raise beta_i while the gap to Z does not shrink; see `faps.rules`.
+        inner_rule: {"auto", "fixed", "change", "conditions"}: How many inner iterations a client
+            makes; see `faps.rules`.
+        inner_steps: J of the fixed rule; 5 reproduces the round counts of the paper.
+        inner_tolerance: epsilon_x, threshold of the rule "change".
+        inner_decrease: c_1 of the rule "conditions".
+        inner_curvature: c_1' of the same.
+        inner_residual: delta of the same, over its bound.
+        inner_limit: No rule but "fixed" makes more inner iterations than this.
+        penalty_spread: Public bound on max beta_i / min beta_i that the rule "conditions" needs.
+        private_start: A secret of each client: a random first X_i.
+        private_penalty: Another: beta_i multiplied by a number in [1/2, 2].
+        random_inner_steps: Another: J drawn anew in every round from 1 to ``inner_steps`` (in place
+            of any rule).
     """
 
     title: ClassVar[str] = "FAPS"
