@@ -1,10 +1,11 @@
 """Run the benchmarks: ``python -m bench`` all but the long ones, ``python -m bench rounds`` one.
 
-Every module bench/bench_*.py with a ``main()`` is one; options are passed on to a single one
+Every module bench/bench_*.py with a ``main()`` is one, whose parameters are its options
 (``python -m bench load --visitors 3 --seconds 20``). One BLAS thread is used unless
 OPENBLAS_NUM_THREADS says otherwise, because that is how the dashboard runs.
 """
 
+import argparse
 import os
 import secrets
 import sys
@@ -26,6 +27,25 @@ def names() -> list[str]:
     return sorted(path.stem.removeprefix("bench_") for path in files)
 
 
+def run(name: str, words: list[str]) -> None:
+    """Run one benchmark with its options: a switch, a value, or several of them."""
+    benchmark = import_module(f"bench.bench_{name}")
+    parser = argparse.ArgumentParser(
+        prog=f"python -m bench {name}",
+        description=f"{benchmark.__doc__}\n{benchmark.main.__doc__}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for option, one in signature(benchmark.main).parameters.items():
+        usual = one.default
+        if usual is False:
+            parser.add_argument(f"--{option}", action="store_true")
+        elif isinstance(usual, tuple):
+            parser.add_argument(f"--{option}", nargs="*", default=usual)
+        else:
+            parser.add_argument(f"--{option}", type=type(usual), default=usual)
+    benchmark.main(**vars(parser.parse_args(words)))
+
+
 def main(wanted: list[str]) -> int:
     """Run the wanted benchmarks, all without a name; returns the exit status."""
     options = next((at for at, word in enumerate(wanted) if word.startswith("-")), len(wanted))
@@ -39,11 +59,7 @@ def main(wanted: list[str]) -> int:
         print(f"There is no benchmark {', '.join(unknown)}; there are: {', '.join(known)}.")
         return 2
     for name in wanted or [name for name in known if name not in BY_NAME]:
-        benchmark = import_module(f"bench.bench_{name}")
-        if passed_on and not signature(benchmark.main).parameters:
-            print(f"The benchmark {name} has no options; {passed_on[0]} is none of them.")
-            return 2
-        benchmark.main(passed_on) if passed_on else benchmark.main()
+        run(name, passed_on)
     return 0
 
 

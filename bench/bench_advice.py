@@ -7,10 +7,8 @@ of it and an answer says what would, that is asked for from the other seeds. The
 both.
 """
 
-import argparse
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -70,17 +68,13 @@ def would_do(settings: FrontierSettings, advice: Advice) -> list[Remedy]:
     return [one for one in every.values() if one.value is not None]
 
 
-def main(arguments: Sequence[str] = ()) -> None:
-    """Draw, ask from every seed, and print the two shares and what did not hold."""
-    parser = argparse.ArgumentParser(prog="python -m bench advice", description=__doc__)
-    parser.add_argument("--deployments", type=int, default=60)
-    parser.add_argument("--first", type=int, default=0, help="number of the first draw")
-    chosen = parser.parse_args(list(arguments))
+def main(deployments: int = 60, first: int = 0) -> None:
+    """Draw from number ``first`` on, ask from every seed, print the shares and what fails."""
     holds: list[bool] = []
     same: list[bool] = []
     told_first: list[bool] = []
     does: list[bool] = []
-    for number in range(chosen.first, chosen.first + chosen.deployments):
+    for number in range(first, first + deployments):
         begun, asked = time.process_time(), drawn(number)
         advices = [advised(replace(asked, seed=seed)) for seed in SEEDS]
         groups = [names(one.group) for one in advices]

@@ -8,7 +8,6 @@ open. Run with ``python -m bench certificates --cases 14000 --seed 0``; the targ
 certified.
 """
 
-import argparse
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -116,7 +115,7 @@ def case(pool: DrawnFrom, generator: np.random.Generator) -> tuple[str, Ended]:
         if count < 3:
             return flaw, Ended()
         found = records_without_mean(factor, told)
-        right = found.whole is not None and _alike(found.whole, chosen)
+        right = found.whole is not None and alike(found.whole, chosen)
         return flaw, Ended(found.certified, right, found.unique)
     low, high = whole.min(axis=1), whole.max(axis=1)
     taken = records(
@@ -165,47 +164,42 @@ def _same(found: Array, truth: Array, signs: bool) -> bool:
     return listed(found + 0.0) == listed(truth + 0.0)
 
 
-def _alike(found: Array, truth: Array) -> bool:
+def alike(found: Array, truth: Array) -> bool:
     """Whether all differences are the same, up to one common sign."""
     above = truth - truth.min(axis=1, keepdims=True)
     below = truth.max(axis=1, keepdims=True) - truth
     return _same(found, above, False) or _same(found, below, False)
 
 
-def main(passed_on: Sequence[str] = ()) -> None:
+def main(cases: int = 600, seed: int = 0) -> None:
     """Print, by kind of case, how many were certified, proved unique, and wrong."""
-    options = argparse.ArgumentParser(prog="python -m bench certificates")
-    options.add_argument("--cases", type=int, default=600)
-    options.add_argument("--seed", type=int, default=0)
-    chosen = options.parse_args(passed_on)
     sources = pools()
-    cases: Counter[tuple[str, str]] = Counter()
+    drawn: Counter[tuple[str, str]] = Counter()
     certified: Counter[tuple[str, str]] = Counter()
     unique: Counter[tuple[str, str]] = Counter()
     wrong: list[str] = []
-    for number in range(chosen.seed, chosen.seed + chosen.cases):
+    for number in range(seed, seed + cases):
         generator = np.random.default_rng([15, number])
         pool = sources[generator.integers(len(sources))]
         flaw, ended = case(pool, generator)
         kind = pool.name, flaw
-        cases[kind] += 1
+        drawn[kind] += 1
         certified[kind] += ended.certified
         unique[kind] += ended.unique
         if ended.certified and not ended.right:
             wrong.append(f"{pool.name}, {flaw}, case {number}")
-        if (number + 1 - chosen.seed) % PROGRESS == 0:
-            done = number + 1 - chosen.seed
+        if (done := number + 1 - seed) % PROGRESS == 0:
             print(
                 f"{done} cases: {certified.total()} certified, {unique.total()} of them proved "
                 f"to be the only ones, {len(wrong)} wrong",
                 flush=True,
             )
-    for kind in sorted(cases):
+    for kind in sorted(drawn):
         print(
-            f"  {kind[0]:14} {kind[1]:14} {cases[kind]:6} cases {certified[kind]:6} certified "
+            f"  {kind[0]:14} {kind[1]:14} {drawn[kind]:6} cases {certified[kind]:6} certified "
             f"{unique[kind]:6} proved unique"
         )
     print(
-        f"{chosen.cases} cases, {certified.total()} certified, {unique.total()} proved unique, "
+        f"{cases} cases, {certified.total()} certified, {unique.total()} proved unique, "
         f"{len(wrong)} wrong{': ' * bool(wrong)}{'; '.join(wrong)}"
     )

@@ -1,6 +1,5 @@
 """How often the leak check agrees with attacks run on other records of the same description."""
 
-import argparse
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.attacks.counts import CLOSED_RANKING, counted
-from fedpca_core.errors import InvalidInput
+from fedpca_core.errors import InvalidInput, require_choice
 from fedpca_core.findings import Finding, Target
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.study import attempts
@@ -137,25 +136,24 @@ def _refuted(made: Sequence[Attacked]) -> list[str]:
     return found
 
 
-def main(passed_on: Sequence[str] = ()) -> None:
+def main(
+    deployments: int = DEPLOYMENTS, seed: int = UNSEEN, methods: tuple[str, ...] = METHODS
+) -> None:
     """Print in how many deployments every share is as stated, how often each status occurs, and
     every theorem that a run contradicts.
 
     A deployment agrees where every share in as many fresh draws lies in the stated interval. An
     interval wider than `WIDEST` says too little and counts as wrong.
     """
-    options = argparse.ArgumentParser(prog="python -m bench check")
-    options.add_argument("--deployments", type=int, default=DEPLOYMENTS)
-    options.add_argument("--seed", type=int, default=UNSEEN)
-    options.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
-    chosen = options.parse_args(passed_on)
-    generator = Streams(chosen.seed).generator("deployments")
+    for method in methods:
+        require_choice("The method", method, METHODS)
+    generator = Streams(seed).generator("deployments")
     began, done, right, refuted = time.process_time(), 0, 0, 0
     statuses: Counter[str] = Counter()
     every: list[Statement] = []
-    while done < chosen.deployments:
+    while done < deployments:
         deployment = random_deployment(generator)
-        if deployment.method not in chosen.methods or not runnable(deployment):
+        if deployment.method not in methods or not runnable(deployment):
             continue
         try:
             found = compared(deployment)
@@ -175,7 +173,7 @@ def main(passed_on: Sequence[str] = ()) -> None:
                     f"{high:.2f}; fresh {one.fresh:.2f}; {deployment.changed()}",
                     flush=True,
                 )
-        if done % PROGRESS == 0 or done == chosen.deployments:
+        if done % PROGRESS == 0 or done == deployments:
             print(
                 f"{done} deployments, {time.process_time() - began:.0f} s of CPU: {refuted} "
                 f"theorems refuted; {right} agree in all they state "

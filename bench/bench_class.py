@@ -6,14 +6,12 @@ how long after the last guess the lecturer's page counts them all, and how long 
 last phone hears the answer. The last line is the verdict, which is also the exit status.
 """
 
-import argparse
 import asyncio
 import json
 import random
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,24 +31,20 @@ class Lesson:
     last_guess: float = 0.0
 
 
-def main(arguments: Sequence[str] = ()) -> None:
+def main(phones: int = 300, visitors: int = 10) -> None:
     """Hold the lesson and print how long everybody waited.
 
     Raises SystemExit: with status 1 where the verdict is that the promise does not hold.
     """
-    parser = argparse.ArgumentParser(prog="python -m bench class", description=__doc__)
-    parser.add_argument("--phones", type=int, default=300)
-    parser.add_argument("--visitors", type=int, default=10)
-    chosen = parser.parse_args(arguments)
     from tests.browser.tools import ROOT, serve
 
     with serve(ROOT / "app.py", ROOT, "2") as address:
-        held = asyncio.run(_held(chosen, str(address)))
+        held = asyncio.run(_held(phones, visitors, str(address)))
     if not held:
         sys.exit(1)
 
 
-async def _held(chosen: Namespace, address: str) -> bool:
+async def _held(phones: int, visitors: int, address: str) -> bool:
     from playwright.async_api import async_playwright
 
     from scripts.browser import FLAGS, find
@@ -66,22 +60,22 @@ async def _held(chosen: Namespace, address: str) -> bool:
         load = Namespace(seconds=25.0, interval=5.0)
         visits = [
             asyncio.create_task(_visit(load, where.netloc, waits, random.Random(k), k))
-            for k in range(chosen.visitors)
+            for k in range(visitors)
         ]
-        phones = [
+        students = [
             asyncio.create_task(_phone(where.netloc, where.path, lesson, random.Random(k)))
-            for k in range(chosen.phones)
+            for k in range(phones)
         ]
-        told = f"{chosen.phones} of {chosen.phones} phones have guessed"
+        told = f"{phones} of {phones} phones have guessed"
         await page.get_by_text(told).wait_for(timeout=120_000)
         counted = time.monotonic() - lesson.last_guess
         shown = time.monotonic()
         await page.locator(".st-key-story_show button").first.click()
-        await asyncio.gather(*phones)
+        await asyncio.gather(*students)
         heard = [moment - shown for moment in lesson.heard]
         await asyncio.gather(*visits)
         await browser.close()
-    print(f"{chosen.phones} phones, {chosen.visitors} visitors beside them")
+    print(f"{phones} phones, {visitors} visitors beside them")
     print(f"  a guess is answered   {_line(lesson.guessed)}")
     print(f"  all guesses counted   {counted:.2f} s after the last")
     print(f"  the answer is heard   {_line(heard)} after the button")

@@ -52,7 +52,7 @@ def in_this_process(folder: Path) -> None:
         print(f"{method.title:30s}" + "".join(f"{a_round(way):14.2f}" for way in ways))
 
 
-def deployed(folder: Path) -> None:
+def on_nodes(folder: Path) -> None:
     """FAPS on a SuperLink and three SuperNodes, each with a file of its own."""
     from fedpca_core.study.pca_settings import ConvergeSettings
     from tests.engines.deployment import Deployment
@@ -71,8 +71,9 @@ def deployed(folder: Path) -> None:
         print(f"seconds a round, three nodes{', secure sums' if secure else ''}: {rounds}")
 
 
-def main(options: list[str] | None = None) -> None:
+def main(deployed: bool = False) -> None:
+    """Print both tables, the second where it is asked for."""
     with tempfile.TemporaryDirectory() as folder:
         in_this_process(Path(folder))
-        if "--deployed" in (options or []):
-            deployed(Path(folder))
+        if deployed:
+            on_nodes(Path(folder))

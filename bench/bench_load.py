@@ -9,7 +9,6 @@ The visitors are no browsers: nothing is drawn, so the figures are the server's 
 They speak Streamlit's protocol as its browser part does, and share this machine's cores with it.
 """
 
-import argparse
 import asyncio
 import json
 import os
@@ -18,6 +17,7 @@ import statistics
 import sys
 import time
 import urllib.request
+from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -68,37 +68,35 @@ class Waits:
         return [f"{self.lost} pictures lost, {len(self.errors)} errors"]
 
 
-def main(arguments: Sequence[str] = ()) -> None:
+def main(
+    visitors: int = 30,
+    seconds: float = 300.0,
+    interval: float = 5.0,
+    page: tuple[str, ...] = ("converge",),
+    seed: int = 0,
+    worlds: int = 0,
+    giant: bool = False,
+    churn: int = 0,
+    replicas: int = 1,
+    address: tuple[str, ...] = (),
+    status: tuple[str, ...] = (),
+) -> None:
     """Run the load and print what came of it.
+
+    ``interval``: Seconds between two dials.
+    ``page``: Of the visitors in turn; '' is the front page.
+    ``worlds``: Different seeds among them; 0: one each.
+    ``giant``: One visitor with a very long job.
+    ``churn``: Open and close so many sessions.
+    ``replicas``: Servers to start.
+    ``address``: host:port of servers that run already.
+    ``status``: host:port of servers behind these, for their status.
 
     Raises SystemExit: with status 1 where the verdict is that the promises do not hold.
     """
-    parser = argparse.ArgumentParser(prog="python -m bench load", description=__doc__)
-    parser.add_argument("--visitors", type=int, default=30)
-    parser.add_argument("--seconds", type=float, default=300.0)
-    parser.add_argument("--interval", type=float, default=5.0, help="seconds between two dials")
-    parser.add_argument(
-        "--page",
-        nargs="*",
-        default=["converge"],
-        help="of the visitors in turn; '' is the front page",
-    )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--worlds", type=int, default=0, help="different seeds among them (0: one each)"
-    )
-    parser.add_argument("--giant", action="store_true", help="one visitor with a very long job")
-    parser.add_argument("--churn", type=int, default=0, help="open and close so many sessions")
-    parser.add_argument("--replicas", type=int, default=1, help="servers to start")
-    parser.add_argument(
-        "--address", action="append", help="host:port of a server that runs already; repeatable"
-    )
-    parser.add_argument(
-        "--status", action="append", help="host:port of a server behind the address, for its status"
-    )
-    chosen = parser.parse_args(arguments)
-    if chosen.address:
-        waits = asyncio.run(_load(chosen, chosen.address, chosen.status or chosen.address))
+    chosen = Namespace(**locals())
+    if address:
+        waits = asyncio.run(_load(chosen, address, status or address))
     else:
         from tests.browser.tools import ROOT, serve
 
@@ -108,16 +106,16 @@ def main(arguments: Sequence[str] = ()) -> None:
                 str(servers.enter_context(serve(ROOT / "app.py", ROOT, workers))).removeprefix(
                     "http://"
                 )
-                for _ in range(chosen.replicas)
+                for _ in range(replicas)
             ]
-            for address in started:
-                until_warm(address)
+            for one in started:
+                until_warm(one)
             waits = asyncio.run(_load(chosen, started, started))
     if not _report(chosen, waits):
         sys.exit(1)
 
 
-async def _load(chosen: argparse.Namespace, addresses: list[str], told: list[str]) -> Waits:
+async def _load(chosen: Namespace, addresses: Sequence[str], told: Sequence[str]) -> Waits:
     waits, random_ = Waits(), random.Random(chosen.seed)
     watch = asyncio.create_task(_watch(told, waits))
     if chosen.churn:
@@ -143,7 +141,7 @@ async def _load(chosen: argparse.Namespace, addresses: list[str], told: list[str
 
 
 async def _visit(
-    chosen: argparse.Namespace,
+    chosen: Namespace,
     address: str,
     waits: Waits,
     random_: random.Random,
@@ -164,14 +162,14 @@ async def _visit(
                 await asyncio.sleep(max(0.0, now + chosen.interval - loop.time()))
 
 
-async def _giant(chosen: argparse.Namespace, address: str, waits: Waits) -> None:
+async def _giant(chosen: Namespace, address: str, waits: Waits) -> None:
     with said_where_it_fails(waits.errors):
         async with Visitor(address, "attack", GIANT, waits.errors):
             await asyncio.sleep(chosen.seconds)
 
 
 async def _churn(
-    chosen: argparse.Namespace, addresses: list[str], waits: Waits, random_: random.Random
+    chosen: Namespace, addresses: Sequence[str], waits: Waits, random_: random.Random
 ) -> None:
     """Sessions that come, look and go, evenly over the time."""
 
@@ -186,7 +184,7 @@ async def _churn(
     await asyncio.gather(*(once(number) for number in range(chosen.churn)))
 
 
-async def _watch(addresses: list[str], waits: Waits) -> None:
+async def _watch(addresses: Sequence[str], waits: Waits) -> None:
     began = asyncio.get_running_loop().time()
     while True:
         told = [await asyncio.to_thread(_status, address) for address in addresses]
@@ -215,7 +213,7 @@ def _status(address: str) -> dict[str, Any]:
         return found
 
 
-def _report(chosen: argparse.Namespace, waits: Waits) -> bool:
+def _report(chosen: Namespace, waits: Waits) -> bool:
     what = f"{chosen.churn} sessions" if chosen.churn else f"{chosen.visitors} visitors"
     print(f"{what}, {chosen.seconds:g} s, a dial every {chosen.interval:g} s, seed {chosen.seed}")
     print(f"  opening  {_line(waits.opening)}")
@@ -242,7 +240,7 @@ def _report(chosen: argparse.Namespace, waits: Waits) -> bool:
     return not missed
 
 
-def _missed(chosen: argparse.Namespace, waits: Waits) -> list[str]:
+def _missed(chosen: Namespace, waits: Waits) -> list[str]:
     """What was promised and did not come."""
     missed = waits.went_wrong()
     if chosen.churn:

@@ -5,13 +5,12 @@
 that is not installed, or does not end in time, a line says so.
 """
 
-import argparse
 import json
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -112,13 +111,9 @@ def rows_of(python: str, limit: float) -> Iterator[dict[str, Any]]:
                 yield {**row, "method": title, "sine": error, "seconds": got["seconds"]}
 
 
-def main(arguments: Sequence[str] = ()) -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m bench peers")
-    parser.add_argument("--python", default=sys.executable, help="of an environment with the peers")
-    parser.add_argument("--seconds", type=float, default=120.0, help="after which a peer is ended")
-    chosen = parser.parse_args(list(arguments))
-    table = pd.DataFrame(rows_of(chosen.python, chosen.seconds))
+def main(python: str = sys.executable, seconds: float = 120.0) -> None:
+    """Print the table; ``python`` is that of the peers, each of which may take ``seconds``."""
+    table = pd.DataFrame(rows_of(python, seconds))
     table["said"] = table["said"].fillna("") if "said" in table else ""
     by = ["features", "components", "epsilon", "method"]
     numbers = table[table["said"] == ""].groupby(by, sort=False)

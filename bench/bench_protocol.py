@@ -7,7 +7,6 @@ where it ends, bytes a client sends until then, and what all attacks that fit ma
 ``--attacks`` it is the protocol alone. Below it stands every attack of the registry by itself.
 """
 
-import argparse
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -103,17 +102,14 @@ def alone(key: str, one: Outcome) -> str:
     return found.refused.get(key, "") or ATTACKS[key].fits(found.deployment, found.client)
 
 
-def main(options: Sequence[str] = ()) -> None:
+def main(attacks: bool = False) -> None:
     """Print one table for each federation."""
-    asked = argparse.ArgumentParser(prog="python -m bench protocol")
-    asked.add_argument("--attacks", action="store_true", help="the protocol alone")
-    few = asked.parse_args(options).attacks
     print(f"commit {commit()}")
     for settings in FEDERATIONS:
         clean = build.records(settings, None)
         size = f"{clean.clients} clients, {clean.features} features"
         print(f"ε = {settings.epsilon:g}: {clean.name}, {size}")
-        for key, way in WAYS.items() if not few else [("shared_source", WAYS["shared_source"])]:
+        for key, way in WAYS.items() if not attacks else [("shared_source", WAYS["shared_source"])]:
             title = way.title(settings)
             try:
                 runs = [

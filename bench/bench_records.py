@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 import fedpca_core as fp
+from bench.bench_certificates import alike
 from fedpca_core import attacks
 from fedpca_core.attacks.scores import recovered_records
 from fedpca_core.problems import from_table
@@ -191,24 +192,11 @@ def kept_back(name: str, problem: Problem, sizes: tuple[int, ...], count: int) -
         factor = attacks.factor_of(block @ block.T / size, int(size))
         found = attacks.records_without_mean(factor, facts.grid)
         certified, unique = certified + found.certified, unique + found.unique
-        right += found.whole is not None and same_differences(
-            found.whole, raw(block, facts) / facts.grid[:, None]
-        )
+        records = raw(block, facts) / facts.grid[:, None]
+        right += found.whole is not None and alike(found.whole, records)
     return (
         f"mean kept back, {name}, {sizes} records: {certified} of {len(sizes) * count} certified, "
         f"{right} right, {unique} unique"
-    )
-
-
-def same_differences(whole: Array, records: Array) -> bool:
-    """Whether these are the records above their smallest values, or their negatives, as a set."""
-    true = np.rint(records)
-    return any(
-        sorted(map(tuple, whole.T.tolist())) == sorted(map(tuple, one.T.tolist()))
-        for one in (
-            true - true.min(axis=1, keepdims=True),
-            true.max(axis=1, keepdims=True) - true,
-        )
     )
 
 

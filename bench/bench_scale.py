@@ -5,10 +5,8 @@ Processor seconds, which other work on the machine does not inflate. The law is
 ``2 features columns min(features, 2 records)`` a client. ``--long`` adds the largest sizes.
 """
 
-import argparse
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -79,11 +77,9 @@ def fitted(rows: list[tuple[int, int, int, float, float]]) -> tuple[list[float],
     return found.tolist(), float(np.maximum(ratios, 1 / ratios).max())
 
 
-def main(options: Sequence[str] = ()) -> None:
+def main(long: bool = False) -> None:
     """Print the sizes, what they took, and the law."""
-    asked = argparse.ArgumentParser(prog="python -m bench scale")
-    asked.add_argument("--long", action="store_true", help="the largest sizes too")
-    rows = measured(SIZES + (LONG if asked.parse_args(options).long else []))
+    rows = measured(SIZES + (LONG if long else []))
     print("clients features records  read one (s)  round (s)")
     for clients, features, records, reading, seconds in rows:
         print(f"{clients:7d} {features:8d} {records:7d} {reading:13.4f} {seconds:10.5f}")
