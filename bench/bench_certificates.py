@@ -116,7 +116,8 @@ def case(pool: DrawnFrom, generator: np.random.Generator) -> tuple[str, Ended]:
             return flaw, Ended()
         found = records_without_mean(factor, told)
         right = found.whole is not None and alike(found.whole, chosen)
-        return flaw, Ended(found.certified, right, found.unique)
+        only = found.certificate is not None and found.certificate.unique
+        return flaw, Ended(found.certified, right, only)
     low, high = whole.min(axis=1), whole.max(axis=1)
     taken = records(
         factor,

@@ -191,7 +191,8 @@ def kept_back(name: str, problem: Problem, sizes: tuple[int, ...], count: int) -
         block = pool[:, generator.choice(pool.shape[1], size, replace=False)]
         factor = attacks.factor_of(block @ block.T / size, int(size))
         found = attacks.records_without_mean(factor, facts.grid)
-        certified, unique = certified + found.certified, unique + found.unique
+        certified += found.certified
+        unique += found.certificate is not None and found.certificate.unique
         records = raw(block, facts) / facts.grid[:, None]
         right += found.whole is not None and alike(found.whole, records)
     return (

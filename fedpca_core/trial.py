@@ -19,7 +19,6 @@ from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.counts import Counted, counted
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.lattice.records import Records
-from fedpca_core.attacks.lattice.without_mean import Differences
 from fedpca_core.attacks.registry import ATTACKS, ON_MATRICES, on_matrices, on_records
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Figure, Finding, Status, Target
@@ -149,7 +148,7 @@ class Trial:
         return next((one for one in taken.values() if one.whole is not None), None)
 
     @property
-    def ended(self) -> Records | Differences | None:
+    def ended(self) -> Records | None:
         """The certified records, or how the first attack on them ended."""
         taken = self.taken if self.deployment.earlier is None else self.newcomers
         each = [self.certified, *taken.values()]

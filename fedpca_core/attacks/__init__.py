@@ -10,7 +10,7 @@ from fedpca_core.attacks.collusion import Testimony, collude, testify
 from fedpca_core.attacks.differencing import Differencing, differencing, records_behind
 from fedpca_core.attacks.joined import joined
 from fedpca_core.attacks.lattice.records import Records, record_stages, records
-from fedpca_core.attacks.lattice.without_mean import Differences, records_without_mean
+from fedpca_core.attacks.lattice.without_mean import records_without_mean
 from fedpca_core.attacks.linear import linear, symmetric
 from fedpca_core.attacks.low_rank import Factor, factor_of, low_rank
 from fedpca_core.attacks.membership import (

@@ -12,7 +12,6 @@ from fedpca_core.arrays import IntArray
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.lattice.records import BUDGET, Records
-from fedpca_core.attacks.lattice.without_mean import Differences
 from fedpca_core.findings import Target
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.steps import Part
@@ -85,7 +84,7 @@ class Taken:
     """Records that an attack took, or how it ended."""
 
     #: None where nothing was to be tried.
-    found: Records | Differences | None = None
+    found: Records | None = None
     #: The round after whose messages the records are certified; None where they are not.
     round: int | None = None
     #: The guessed step that led there, where no grid was announced.

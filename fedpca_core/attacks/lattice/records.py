@@ -10,7 +10,7 @@ Regev, 2014), and hidden-subset-sum attacks (Nguyen and Stern, 1999; Coron and G
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, ParamSpec
+from typing import ParamSpec
 
 import numpy as np
 
@@ -38,7 +38,6 @@ _SHORTEST = 0.1
 class Records:
     """What the attack made of a second-moment matrix."""
 
-    differences: ClassVar[bool] = False
     #: Whether the records below are the records.
     certified: bool
     #: (features, samples) int64 or None: The records in units of the grid, in an order of their
@@ -53,6 +52,9 @@ class Records:
     attempts: tuple[Attempt, ...]
     #: One sentence on how it ended.
     note: str
+    #: Whether nobody tells their mean, so that they are known up to what all of them have in common
+    #: and up to one sign (`without_mean`).
+    differences: bool = False
 
 
 def record_stages(

@@ -21,13 +21,16 @@ and of one sign because their products are all -1/m: R is a permutation up to a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.lattice.certificate import exact_combinations, unit_vectors
+from fedpca_core.attacks.lattice.certificate import (
+    Certificate,
+    exact_combinations,
+    unit_vectors,
+)
 from fedpca_core.attacks.lattice.known_error import (
     SUBTRACTED,
     apart_by,
@@ -37,6 +40,7 @@ from fedpca_core.attacks.lattice.known_error import (
     refitted,
 )
 from fedpca_core.attacks.lattice.polish import TOLERANCE, chance_of_window
+from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.attacks.lattice.reduction import Reduced, reduce_generators
 from fedpca_core.attacks.lattice.sieve import Sieved, sieve
 from fedpca_core.attacks.low_rank import Factor
@@ -58,46 +62,17 @@ _APART = 0.1
 #: Refits, and the root mean square distance from the grid at which more rows join; 0.29 is chance.
 _ROUNDS, _NEAR = 25, 0.15
 
-
-@dataclass(frozen=True)
-class Differences:
-    """What is left of the records when nobody tells their mean."""
-
-    differences: ClassVar[bool] = True
-    #: Whether the differences between the records below are the true ones, up to a common sign:
-    #: they give the matrix back to its known error, all of them lie within 0.25 of the grid, those
-    #: of each feature also when the rotation is fitted without that feature, and no others do:
-    #: proved (``unique``), or with a small chance.
-    certified: bool
-    #: (features, samples) int64 or None: Records in grid units above their smallest value in each
-    #: feature, in an order of their own. The negative explains the matrix as well; the one with the
-    #: smaller sum is given.
-    whole: IntArray | None
-    #: Of an unrounded difference from the grid; infinite where no rotation was found.
-    largest_distance: float
-    note: str
-    #: Decimal logarithm of a bound on the chance that a wrong rotation would come as close, if
-    #: entries were independent of each other, which those of real records are not; 0 without one.
-    log10_chance: float = 0.0
-    #: Whether it was checked, in whole numbers, that no other differences explain the matrix to its
-    #: known error, but for their common sign.
-    unique: bool = False
-    #: Farthest from the grid that an entry lies, as a share of what the known error explains.
-    misfit: float = np.inf
-
-    @property
-    def certificate(self) -> Differences:
-        """Why to believe it: the same distance, chance and proof as of records."""
-        return self
-
-    @property
-    def values(self) -> None:
-        """Nobody can tell the records themselves."""
-        return None
+#: Where no rotation was found.
+_NONE = Certificate(False, np.inf, np.inf, 0.0, False, False, "", "no rotation fits the grid.")
 
 
-def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differences:
+def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Records:
     """Differences between a client's records from its second moment alone.
+
+    The records that are returned stand above their smallest value in each feature; the negative
+    explains the matrix as well, and the one with the smaller sum is given. Certified differences
+    give the matrix back to its known error, all of them lie within 0.25 of the grid, those of each
+    feature also when the rotation is fitted without that feature, and no others do.
 
     ``factor``: Of at least 3 records that were centred on a mean over many, or on their own.
     ``grid``, float or (features,) float64: As in `attacks.records`.
@@ -115,13 +90,13 @@ def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differenc
     short = sieved.rows
     own = rank == factor.samples - 1
     if not (own or rank == factor.samples) or len(short) <= rank:
-        return Differences(False, None, np.inf, "Not certified: the matrix has too small a rank.")
+        return _failed(replace(_NONE, note="the matrix has too small a rank."))
     count = min(len(short), 4 * rank + 10)
     chosen = np.linspace(0, len(short) - 1, count).astype(np.int64)
     # Records centred on their own mean leave the direction of ones out; it becomes the last axis.
     rows, small = (np.hstack([one, np.zeros((len(one), int(own)))]) for one in (turned, short))
     allowed = farthest(turned, error)
-    best = Differences(False, None, np.inf, "")
+    best = _NONE
     for epsilon in _TAGS:
         reduced = reduce_generators(short[chosen], epsilon)
         turn = _rotation(reduced.basis, own)
@@ -135,18 +110,25 @@ def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Differenc
         off = apart_by(here - here.mean(axis=1, keepdims=True), rows, error)
         proved = _proved(sieved, chosen, reduced, whole, off, own)
         found = _judged(rows, whole, turn, allowed, proved, is_exact(turned, error))
-        if found.certified:
-            return found
+        if found.valid:
+            darkest = whole - whole.min(axis=1, keepdims=True)
+            negative = whole.max(axis=1, keepdims=True) - whole
+            one = (darkest if darkest.sum() <= negative.sum() else negative).astype(np.int64)
+            return Records(True, one, None, found, (), f"Certified: {found.note}", True)
         if found.largest_distance < best.largest_distance:
             best = found
-    note = best.note or "no rotation fits the grid."
-    return replace(best, note=f"Not certified: {note}")
+    return _failed(best)
+
+
+def _failed(certificate: Certificate) -> Records:
+    note = f"Not certified: {certificate.note}"
+    return Records(False, None, None, certificate, (), note, True)
 
 
 def _judged(
     rows: Array, whole: Array, turn: Array, allowed: Array, proved: bool, exact: bool
-) -> Differences:
-    """The differences, and whether they hold."""
+) -> Certificate:
+    """Whether the differences hold."""
     largest = _largest(rows, whole, turn)
     here = rows @ turn.T - whole
     here = np.abs(here - here.mean(axis=1, keepdims=True))
@@ -154,7 +136,7 @@ def _judged(
     odds = chance_of_window(rows, float(np.clip(2.0 * largest, _CLOSEST, TOLERANCE)))
     note = ""
     if not largest < TOLERANCE:
-        note = "no rotation fits the grid."
+        note = _NONE.note
     elif not misfit <= 1.0:
         note = (
             "the differences do not give the matrix back: an entry is off by "
@@ -165,20 +147,17 @@ def _judged(
     elif not proved and odds > _CHANCE:
         note = f"a wrong rotation would come as close with a chance of up to 10^{odds:.0f}."
     if note:
-        return Differences(False, None, largest, note, odds, False, misfit)
-    darkest = whole - whole.min(axis=1, keepdims=True)
-    negative = whole.max(axis=1, keepdims=True) - whole
-    best = darkest if darkest.sum() <= negative.sum() else negative
+        return Certificate(False, largest, misfit, odds, False, False, "", note)
     alone = (
         "no others do, as was checked in whole numbers, but for their common sign"
         if proved
         else f"if entries were independent, others would with a chance below 10^{odds:.0f}"
     )
     note = (
-        f"Certified: all differences between {whole.shape[1]} records give the matrix back within "
+        f"all differences between {whole.shape[1]} records give the matrix back within "
         f"{misfit:.1g} of its known error; {alone}."
     )
-    return Differences(True, best.astype(np.int64), largest, note, odds, proved, misfit)
+    return Certificate(True, largest, misfit, odds, proved, False, "", note)
 
 
 def _rotation(basis: Array, own: bool) -> Array | None:

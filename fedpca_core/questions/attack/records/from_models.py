@@ -12,7 +12,6 @@ import numpy as np
 from fedpca_core.algorithms import FedPG, OneShot, PersonalizedPCA
 from fedpca_core.arrays import AnyArray
 from fedpca_core.attacks.lattice.records import Records
-from fedpca_core.attacks.lattice.without_mean import Differences
 from fedpca_core.problems import Problem
 from fedpca_core.problems.images import images
 from fedpca_core.protocol.algorithm import Algorithm
@@ -63,7 +62,7 @@ class FromModels:
     #: Of the client's matrix as found, relative (simulation only).
     error: float
     #: None where the messages determine no matrix.
-    found: Records | Differences | None
+    found: Records | None
     #: How it ended, in the attack's words.
     note: str
     #: Recovered records that are the private ones (simulation only).
