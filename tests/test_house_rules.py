@@ -38,8 +38,8 @@ NETWORK = {
 FETCHING = {"httpx", "pooch", "requests", "urllib3"}
 FETCHES = "fedpca_core/publishers/fetch.py"
 
-# The other side of an attack: scores and baselines of the simulation, which holds the truth.
-SIMULATION_ONLY = {"scores.py", "simulation_only.py"}
+# The other side of an attack: scores of the simulation, which holds the truth.
+SIMULATION_ONLY = {"scores.py"}
 PRIVATE = re.compile(r"\b(Problem|ClientData)\b")
 
 
@@ -282,7 +282,7 @@ def ways_to_the_truth(source: Path) -> list[str]:
         if untyped or named or PRIVATE.search(kind):
             found.append(f"{where}: {name} is {kind or 'anything'}")
     for name in imports(source):
-        if name.endswith(".Problem") or re.search(r"\.attacks\.(scores|simulation_only)\b", name):
+        if name.endswith(".Problem") or re.search(r"\.attacks\.scores\b", name):
             found.append(f"{source.stem} imports {name}")
     return found
 

@@ -1,11 +1,11 @@
 """What an honest-but-curious server reconstructs of one client from its messages.
 
 An attack is a function of a transcript and of public configuration, and of nothing else. Each
-refuses, in a sentence, when the messages it needs are missing. `scores` and `simulation_only` are
-the other side: they need the private truth and serve the simulation's curves.
+refuses, in a sentence, when the messages it needs are missing. `scores` are the other side: they
+need the private truth and serve the simulation's curves.
 """
 
-from fedpca_core.attacks import baselines, personal, scores, simulation_only, stationary
+from fedpca_core.attacks import baselines, personal, scores, stationary
 from fedpca_core.attacks.collusion import Testimony, collude, testify
 from fedpca_core.attacks.differencing import Differencing, differencing, records_behind
 from fedpca_core.attacks.joined import joined

@@ -1,7 +1,6 @@
 """Guesses that need no message at all: an attack that does not beat them has learned nothing.
 
-All of them are public. The baselines that need private matrices (the mean of the other clients,
-the pooled mean) live in `fedpca_core.attacks.simulation_only`.
+All of them are public.
 """
 
 import numpy as np

@@ -10,7 +10,7 @@ import pytest
 import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.arrays import Array
-from fedpca_core.attacks import baselines, scores, simulation_only
+from fedpca_core.attacks import baselines, scores
 from fedpca_core.attacks.registry import ON_MATRICES
 from fedpca_core.errors import InvalidInput
 from fedpca_core.protocol.transcript import Transcript
@@ -31,14 +31,11 @@ def test_public_baselines_have_the_stated_trace():
 
 def test_the_pooled_mean_is_nearer_than_the_others_by_the_clients_own_share():
     of = fp.problems.decay_spectrum(12, [30, 60, 90], condition=10.0, seed=0)
-    dense, weights = of.client_data.dense(), of.client_data.weights
-    for client in range(3):
-        others = simulation_only.mean_of_others(dense, weights, client)
-        pooled = simulation_only.pooled_mean(dense, weights)
-        ratio = relative(pooled, dense[client]) / relative(others, dense[client])
-        assert ratio == pytest.approx(1 - weights[client])
-    with pytest.raises(InvalidInput, match="no others to average"):
-        simulation_only.mean_of_others(dense[:1], weights[:1], 0)
+    data = of.client_data
+    for client, own in enumerate(data.dense()):
+        others = data.only(np.delete(np.arange(3), client)).mean()
+        ratio = relative(data.mean(), own) / relative(others, own)
+        assert ratio == pytest.approx(1 - data.weights[client])
 
 
 def test_scores_of_a_perfect_and_of_a_useless_guess():

@@ -12,7 +12,7 @@ import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks import baselines, scores, simulation_only
+from fedpca_core.attacks import baselines, scores
 from fedpca_core.attacks.scores import ImageScore
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.findings import Finding
@@ -277,8 +277,7 @@ def _guesses(settings: AttackSettings, problem: Problem, truth: Array) -> tuple[
     generator = Streams(settings.seed).generator("baseline")
     components = settings.components
     honest = problem.unperturbed.client_data
-    matrices, weights = honest.dense(), honest.weights
-    others = simulation_only.mean_of_others(matrices, weights, settings.client)
+    others = honest.only(np.delete(np.arange(honest.clients), settings.client))
     tried = (
         ("guessing zero", np.zeros((features, features)), False),
         ("guessing a scaled identity", baselines.scaled_identity(features, trace), False),
@@ -287,8 +286,9 @@ def _guesses(settings: AttackSettings, problem: Problem, truth: Array) -> tuple[
             baselines.random_subspace(features, components, trace, generator),
             False,
         ),
-        ("mean of the other clients", others, True),
-        ("pooled S", simulation_only.pooled_mean(matrices, weights), True),
+        # A server that knew everybody else's data, or exactly the target, would have these.
+        ("mean of the other clients", others.mean(), True),
+        ("pooled S", honest.mean(), True),
     )
     return tuple(
         PublicGuess(label, error, hidden)
