@@ -12,20 +12,6 @@ from fedpca_core.errors import require, require_known
 from fedpca_core.problems.data_sets import files_of, find
 from fedpca_core.problems.traffic_schemas import SCHEMAS
 
-_NOTES = {
-    "unsw": "56,000 normal training flows of the official set, and 20,000 normal and 45,332 attack "
-    "flows to test. The paper splits it so. 16 of the 39 training columns were recovered from a "
-    "rounded copy (errors below 0.001 standard deviations).",
-    "ton": "The standard release of 211,043 flows, duplicates removed: 31,940 normal flows to "
-    "train, 10,000 normal and 56,557 attack flows to test, drawn at random. The paper used a "
-    "larger release that is no longer to be had. Training and test flows come "
-    "from the same captures, which is optimistic.",
-    "nsl": "The normal records of the official 20% training set (13,449), tested on the official "
-    "test set (9,711 normal, 12,833 attacks); 34 numeric columns.",
-    "iot23": "29,539 normal flows to train, 7,260 normal and 7,728 attack flows to test; 8 numeric "
-    "columns. The paper's authors published this subset.",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
@@ -117,5 +103,5 @@ def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
         test=schema.values(test, files[-1].name),
         attack=attack,
         types=types,
-        note=_NOTES[key],
+        note=schema.note,
     )

@@ -49,6 +49,8 @@ class Schema:
     tokens: Mapping[str, float] = field(default_factory=dict)
     #: Columns in which a dash means "does not apply" (-1) rather than 0.
     flags: tuple[str, ...] = ()
+    #: What is kept of the public data set, and how that differs from the paper's.
+    note: str = ""
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:

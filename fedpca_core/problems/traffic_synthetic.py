@@ -12,32 +12,13 @@ from fedpca_core.errors import require
 from fedpca_core.problems.traffic_files import Traffic
 from fedpca_core.streams import Streams
 
-FEATURES = [
-    "duration",
-    "packets_out",
-    "packets_in",
-    "bytes_out",
-    "bytes_in",
-    "mean_size_out",
-    "mean_size_in",
-    "gap_out",
-    "gap_in",
-    "jitter_out",
-    "jitter_in",
-    "retransmissions",
-    "handshake_time",
-    "flows_same_service",
-    "flows_same_target",
-    "distinct_ports",
-    "distinct_targets",
-    "dns_queries",
-    "dns_name_length",
-    "failed_logins",
-    "http_requests",
-    "response_size",
-    "tls_records",
-    "idle_time",
-]
+FEATURES = (
+    *("duration", "packets_out", "packets_in", "bytes_out", "bytes_in", "mean_size_out"),
+    *("mean_size_in", "gap_out", "gap_in", "jitter_out", "jitter_in", "retransmissions"),
+    *("handshake_time", "flows_same_service", "flows_same_target", "distinct_ports"),
+    *("distinct_targets", "dns_queries", "dns_name_length", "failed_logins", "http_requests"),
+    *("response_size", "tls_records", "idle_time"),
+)
 
 _FACTORS = 6
 _NOISE = 0.25
@@ -94,7 +75,7 @@ def synthetic(normal: int = 12_000, test: int = 8_000, seed: int = 0) -> Traffic
     )
     return Traffic(
         name="Synthetic traffic",
-        feature_names=tuple(FEATURES),
+        feature_names=FEATURES,
         normal=_counters(training),
         split_key="packets_out",
         test=_counters(np.concatenate([calm, *attacks.values()])),
