@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -301,17 +301,8 @@ def from_blocks(
     *,
     weights: str | Sequence[float] = "records",
     name: str = "own data",
-    image_shape: tuple[int, int] | None = None,
-    client_names: Sequence[str] = (),
-    feature_names: Sequence[str] = (),
-    note: str = "",
-    record_norm: float | None = None,
-    own_mean: Array | None = None,
-    own_scale: bool = False,
-    looked: str = "",
-    public: Sequence[str] = (),
     judged: bool = True,
-    announced: PublicFacts | None = None,
+    **about: Any,
 ) -> Problem:
     """Problem from the clients' blocks as they are inside, records as columns.
 
@@ -321,31 +312,16 @@ def from_blocks(
         Nothing is centred or scaled here.
     ``weights``, {"records", "equal"} or sequence of float: How clients count in the target S =
         sum_i w_i S_i: by their share of records (the pooled covariance) or each the same.
-    ``record_norm``, ``own_mean``, ``own_scale``, ``looked``, ``public``, ``announced``: What was
-        done to the records before; see `Problem`.
     ``judged``: Whether values that are too large, or that do not vary, are refused: that looks at
         them.
+    ``about``: The names of clients and features, and what was done to the records before, as in
+        `Problem`.
 
     Raises InvalidInput: empty or non-finite blocks, unequal features, all zero.
     """
     checked = checked_blocks(blocks, judged=judged)
-    share = client_weights(weights, len(checked))
-    client_data = ClientData.from_blocks(checked, share)
-    return Problem(
-        name=name,
-        client_data=client_data,
-        blocks=tuple(checked),
-        image_shape=image_shape,
-        client_names=tuple(client_names),
-        feature_names=tuple(feature_names),
-        note=note,
-        record_norm=record_norm,
-        own_mean=own_mean,
-        own_scale=own_scale,
-        looked=looked,
-        public=tuple(public),
-        announced=announced,
-    )
+    data = ClientData.from_blocks(checked, client_weights(weights, len(checked)))
+    return Problem(name=name, client_data=data, blocks=tuple(checked), **about)
 
 
 def without_record(problem: Problem, client: int, record: int) -> Problem:

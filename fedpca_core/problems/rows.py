@@ -67,7 +67,7 @@ def from_records(
         weights=weights,
         name=name,
         client_names=tuple(map(str, names)),
-        feature_names=feature_names,
+        feature_names=tuple(feature_names),
         own_mean=mean if centre else None,
         looked="" if public_schema else "columns that do not vary were refused",
         public=("the columns", "whose record each row is") if public_schema else (),
