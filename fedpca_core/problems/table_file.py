@@ -5,7 +5,8 @@ CSV in its dialects, Parquet, and NumPy's .npy and .npz; never a pickle.
 
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO, Any
 
 import pandas as pd
@@ -54,18 +55,15 @@ def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> p
         "read; keep those that are needed.",
     )
     if content.startswith(b"PAR1"):
-        try:
-            frame = _parquet(content, name).read(use_threads=False).to_pandas()
-        except SPOILED as error:
-            raise _broken(name, "a Parquet file", error) from None
+        file = _parquet(content, name)
+        with _looks_like("a Parquet file", name):
+            frame = file.read(use_threads=False).to_pandas()
         frame = frame.reset_index(drop=True).set_axis([str(c) for c in frame.columns], axis=1)
     elif _is_numpy(content):
-        with _numpy(content, name) as file:
-            promise = _header(file, name)
-            try:
-                matrix = array_file.content(file, promise)
-            except SPOILED as error:
-                raise _broken(name, "an array of NumPy", error) from None
+        with _numpy(content, name) as stored:
+            promise = _header(stored, name)
+            with _looks_like("an array of NumPy", name):
+                matrix = array_file.content(stored, promise)
             names = [f"column {index + 1}" for index in range(matrix.shape[1])]
             frame = pd.DataFrame(matrix, columns=names)
     else:
@@ -94,37 +92,29 @@ def _parquet(content: bytes, name: str) -> Any:
     from pyarrow import BufferReader
     from pyarrow.parquet import ParquetFile
 
-    try:
+    with _looks_like("a Parquet file", name):
         return ParquetFile(BufferReader(content))
-    except SPOILED as error:
-        raise _broken(name, "a Parquet file", error) from None
 
 
 def _numpy(content: bytes, name: str) -> IO[bytes]:
     """The array itself, or the only one of an archive, open at its header."""
     if content.startswith(b"\x93NUMPY"):
         return io.BytesIO(content)
-    try:
+    with _looks_like("an archive of NumPy", name):
         archive = zipfile.ZipFile(io.BytesIO(content))
-    except SPOILED as error:
-        raise _broken(name, "an archive of NumPy", error) from None
     arrays = [entry for entry in archive.namelist() if entry.endswith(".npy")]
     require(
         len(arrays) == 1,
         f"{name} holds {len(arrays)} arrays ({', '.join(arrays)[:80]}); save one matrix alone.",
     )
-    try:
+    with _looks_like("an archive of NumPy", name):
         return archive.open(arrays[0])
-    except SPOILED as error:
-        raise _broken(name, "an archive of NumPy", error) from None
 
 
 def _header(file: IO[bytes], name: str) -> ArrayHeader:
     """What the beginning of a file says of the matrix in it."""
-    try:
+    with _looks_like("an array of NumPy", name):
         promise = array_file.promised(file)
-    except SPOILED as error:
-        raise _broken(name, "an array of NumPy", error) from None
     require(
         len(promise.shape) == 2 and promise.numeric,
         f"{name} holds an array of shape {promise.shape} and type {promise.dtype}; it must be a "
@@ -133,7 +123,14 @@ def _header(file: IO[bytes], name: str) -> ArrayHeader:
     return promise
 
 
-def _broken(name: str, kind: str, error: Exception) -> InvalidInput:
-    detail = str(error).strip().splitlines()
-    told = f" ({detail[0][:100].rstrip('.')})" if detail else ""
-    return InvalidInput(f"{name} looks like {kind} but cannot be read{told}; save it anew.")
+@contextmanager
+def _looks_like(kind: str, name: str) -> Iterator[None]:
+    """What a reader raises is a sentence about the file."""
+    try:
+        yield
+    except SPOILED as error:
+        detail = str(error).strip().splitlines()
+        told = f" ({detail[0][:100].rstrip('.')})" if detail else ""
+        raise InvalidInput(
+            f"{name} looks like {kind} but cannot be read{told}; save it anew."
+        ) from None

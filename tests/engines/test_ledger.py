@@ -1,6 +1,7 @@
 """A node's releases: one a state of its records and terms, paid for on a ledger of all its runs."""
 
 import json
+import secrets
 import threading
 from dataclasses import replace
 
@@ -17,7 +18,6 @@ from fedpca_core.privacy.on_grid import SLACK
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.trace_file import load_trace, save_trace
-from fedpca_flower import own
 from fedpca_flower.job import FedJob
 from fedpca_flower.journal import Journal
 from fedpca_flower.ledger import Ledger, Offer
@@ -161,8 +161,8 @@ def test_noise_comes_from_the_system_whatever_the_node_is_told(tmp_path, monkeyp
     """Neither the run's seed nor a stated secret draws it, and the method sees nothing else."""
     written(tmp_path)
     drawn = []
-    system = own.secrets.randbelow
-    monkeypatch.setattr(own.secrets, "randbelow", lambda size: drawn.append(size) or system(size))
+    system = secrets.randbelow
+    monkeypatch.setattr(secrets, "randbelow", lambda size: drawn.append(size) or system(size))
     first = released(tmp_path, number=1, secret=0)
     assert len(drawn) > CLIENTS * FEATURES * (FEATURES + 1) / 2
     for client in range(CLIENTS):

@@ -5,14 +5,17 @@ the limits, whatever the app is (`Served`, `serve`): over a Unix socket a questi
 JSON, and the answer another one, with a matrix behind it where there is one. Nothing is unpickled.
 """
 
+import hashlib
 import io
 import json
 import os
+import secrets
 import socket
 import socketserver
 import sys
 from collections.abc import Mapping
 from dataclasses import astuple, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +23,11 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
+from fedpca_core.privacy.on_grid import release_cost, released
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.problems.own_records import read_columns
+from fedpca_core.problems.own_records import read_columns, read_whole_moments
 from fedpca_flower import own
-from fedpca_flower.ledger import Ledger
+from fedpca_flower.ledger import Ledger, Offer
 from fedpca_flower.records import Told
 
 #: Bytes of a question, and seconds for one.
@@ -79,6 +83,8 @@ class Kept:
     ) -> ClientData:
         """The one noisy matrix for these terms and this state of the records, which is paid for.
 
+        Its noise comes from the system.
+
         Raises InvalidInput: more than the operator allows: of ε, or of clients that share the
         noise.
         """
@@ -90,11 +96,26 @@ class Kept:
             "client adds its noise in full (colluding=-1).",
         )
         self._allow(named)
+        # In sums with other clients the same share would be covered by less: it is one run's alone.
+        whose = [] if sharers == 1 else [{"run": job}]
+        key = json.dumps([seen, named, sorted(terms.items()), *whose]).encode()
+
+        def prepared() -> Offer:
+            epsilon, delta, clip = terms["epsilon"], terms["delta"], terms["clip"]
+            moments = read_whole_moments(self.source, named, clip)
+            same = own.digest(self.source) == seen
+            require(same, f"{self.name} changed while it was read; try again.")
+            self._enough(moments.samples)
+            cost = release_cost(epsilon, delta, len(moments.total))
+            told = {"epsilon": epsilon, "delta": delta, "clip norm": clip, "columns": named}
+            told |= {"run": job, **({"noise shared by": sharers} if sharers > 1 else {})}
+            draw = partial(released, moments, cost[0], secrets.randbelow, sharers)
+            return Offer(cost, moments.samples, told, draw)
+
         ledger = Ledger.of(self.client, self.node)
-        about = {"run": job}
-        data = own.node_release(self.source, seen, named, terms, ledger, about, self._enough)
-        self._enough(int(data.samples[0]))  # of one that was released under earlier limits too
-        return data
+        matrix, samples = ledger.release(hashlib.sha256(key).hexdigest(), prepared)
+        self._enough(samples)  # of one that was released under earlier limits too
+        return replace(_of_one(matrix, samples), indefinite=True)
 
     def _enough(self, samples: int) -> None:
         least = int(self.node.get("least", 1))
@@ -146,7 +167,7 @@ class Served:
     def _data(self, ask: str, **values: Any) -> ClientData:
         told, matrix = self._asked(ask, **values)
         assert matrix is not None
-        return ClientData.from_grams(matrix[None], np.array([told["samples"]], dtype=np.int64))
+        return _of_one(matrix, told["samples"])
 
     def _asked(self, ask: str, **values: Any) -> tuple[Told, Array | None]:
         try:
@@ -163,6 +184,10 @@ class Served:
             ) from None
         require("refused" not in told, str(told.get("refused")))
         return told, np.load(io.BytesIO(rest), allow_pickle=False) if rest else None
+
+
+def _of_one(matrix: Array, samples: int) -> ClientData:
+    return ClientData.from_grams(matrix[None], np.array([samples], dtype=np.int64))
 
 
 def answer(kept: Kept, line: bytes) -> bytes:

@@ -5,22 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fedpca_core.errors import require
-from fedpca_core.privacy.on_grid import release_cost, released
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.problems.own_records import SUFFIXES, read_moments, read_whole_moments
+from fedpca_core.problems.own_records import SUFFIXES, read_moments
 from fedpca_core.problems.perturbation import Budget, perturbed, source_guarantee
 from fedpca_core.streams import Streams
-from fedpca_flower.ledger import Ledger, Offer
 
 #: Streams that only the client may know; all others follow from the public seed.
 _SECRET = ("private", "noise", "upload noise", "source noise", "mean noise")
@@ -133,39 +130,3 @@ def _read(
     clipped = read_moments(records, named, budget.clip)
     noise = source_guarantee(clipped.samples, clipped.weights, budget)[0]
     return perturbed(clipped, noise / math.sqrt(sharers), streams)
-
-
-def node_release(
-    records: Path,
-    state: str,
-    named: tuple[str, ...],
-    terms: Mapping[str, float],
-    ledger: Ledger,
-    about: Mapping[str, Any],
-    enough: Callable[[int], None],
-) -> ClientData:
-    """The node's one release of these records on these terms, with noise from the system.
-
-    ``state``: `digest` of the records.
-    ``enough``: Raises where there are too few records, before anything is drawn and paid for.
-    """
-    sharers = int(terms.get("sharers", 1))
-    # In sums with other clients the same share would be covered by less: it is one run's alone.
-    whose = [] if sharers == 1 else [about]
-    key = json.dumps([state, named, sorted(terms.items()), *whose]).encode()
-
-    def prepared() -> Offer:
-        epsilon, delta, clip = terms["epsilon"], terms["delta"], terms["clip"]
-        moments = read_whole_moments(records, named, clip)
-        require(digest(records) == state, f"{records.name} changed while it was read; try again.")
-        enough(moments.samples)
-        cost = release_cost(epsilon, delta, len(moments.total))
-        told = {"epsilon": epsilon, "delta": delta, "clip norm": clip, "columns": named, **about}
-        if sharers > 1:
-            told["noise shared by"] = sharers
-        draw = partial(released, moments, cost[0], secrets.randbelow, sharers)
-        return Offer(cost, moments.samples, told, draw)
-
-    matrix, samples = ledger.release(hashlib.sha256(key).hexdigest(), prepared)
-    made = ClientData.from_grams(matrix[None], np.array([samples], dtype=np.int64))
-    return replace(made, indefinite=True)
