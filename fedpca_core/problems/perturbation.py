@@ -307,25 +307,6 @@ def bound(
     return Bounded(moved, mean, paid)
 
 
-def release_source(
-    data: ClientData,
-    records: Sequence[Array] | None,
-    known: float | None,
-    budget: Budget,
-    streams: Streams,
-    release: int = 0,
-    public: Sequence[str] = (),
-) -> SourceRelease:
-    """Clip and centre as `bound` does, with its arguments and refusals, form S_i, add E_i.
-
-    ``public`` is what the preparation of the records took as public.
-    """
-    prepared = bound(data, records, known, budget, streams, release)
-    noise, stated = source_guarantee(data.samples, data.weights, budget, public)
-    noisy = perturbed(prepared.data, noise, streams, release)
-    return SourceRelease(noisy, prepared.data, noise, stated, budget.trust, prepared.mean)
-
-
 def source_guarantee(
     samples: IntArray, weights: Array, budget: Budget, public: Sequence[str] = ()
 ) -> tuple[Array, Guarantee]:

@@ -16,12 +16,14 @@ from fedpca_core.guarantee import RECORD, Guarantee, PaidMean, Unit
 from fedpca_core.problems.announced import FINE, PublicFacts
 from fedpca_core.problems.client_data import ClientData, checked_blocks
 from fedpca_core.problems.perturbation import (
+    Bounded,
     Budget,
     SourceRelease,
     Trust,
     bound,
+    perturbed,
     records_of,
-    release_source,
+    source_guarantee,
 )
 from fedpca_core.streams import Streams
 
@@ -157,10 +159,10 @@ class Problem:
                 range.
         """
         budget = Budget(epsilon, delta, clip, unit, trust, mean_share, mean_clip)
-        records = self._coverable(budget)
-        source = release_source(
-            self.client_data, records, self.record_norm, budget, streams, release, self.public
-        )
+        made, data = self._bound(budget, streams, release), self.client_data
+        noise, stated = source_guarantee(data.samples, data.weights, budget, self.public)
+        noisy = perturbed(made.data, noise, streams, release)
+        source = SourceRelease(noisy, made.data, noise, stated, trust, made.mean)
         return replace(
             self,
             client_data=source.data,
@@ -180,8 +182,7 @@ class Problem:
 
         Raises InvalidInput: as `private`.
         """
-        records = self._coverable(budget)
-        made = bound(self.client_data, records, self.record_norm, budget, streams, release)
+        made = self._bound(budget, streams, release)
         return replace(
             self,
             client_data=made.data,
@@ -193,8 +194,8 @@ class Problem:
             announced=_after_release(self.announced, made.mean),
         )
 
-    def _coverable(self, budget: Budget) -> list[Array] | None:
-        """The records where they were before any centring, if an epsilon can cover them."""
+    def _bound(self, budget: Budget, streams: Streams, release: int) -> Bounded:
+        """The records clipped, from where they were before any centring, if an ε can cover them."""
         require(
             self.source is None and self.paid_mean is None,
             "This problem carries noise at the source already; call private() on its truth, and "
@@ -219,7 +220,7 @@ class Problem:
         records = records_of(self.client_data, self.blocks)
         if records is not None and self.own_mean is not None:
             records = [block + self.own_mean[:, None] for block in records]
-        return records
+        return bound(self.client_data, records, self.record_norm, budget, streams, release)
 
     @cached_property
     def covariance(self) -> Array:

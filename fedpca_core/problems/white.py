@@ -54,47 +54,39 @@ def white_shares(
     ``drawn``: These are the leading features of so many, as a triangular division leaves them.
     """
     asked = features, samples, seed, blocks, moments, remember, max(drawn, features)
+
+    def made() -> WhiteShares:
+        entries = max(drawn, features), samples, seed, features
+        records = sum(samples)
+        large = 8 * features * records > _LARGE_BYTES
+        if records >= _WIDE * features and large:
+            whole = _made_at_once(_drawn(*entries), features, samples, blocks, moments)
+            return replace(whole, remembered=remember)
+        if large:
+            first = cholesky(_pooled(_drawn(*entries)), lower=True)
+            second = cholesky(_pooled(_divided(_drawn(*entries), first)), lower=True)
+            stream = _divided(_divided(_drawn(*entries), first), second)
+        else:  # held: drawing and dividing again costs twice as much
+            held = list(_drawn(*entries))
+            for _ in range(2):
+                held = list(_divided(iter(held), cholesky(_pooled(iter(held)), lower=True)))
+            stream = iter(held)
+        total = float(sum(samples))
+        kept: list[Array] = []
+        squares = np.empty((len(samples), features, features)) if moments else None
+        for client, block in enumerate(stream):
+            block *= np.sqrt(total)
+            if squares is not None:
+                np.matmul(block, block.T, out=squares[client])
+                squares[client] /= samples[client]
+            if blocks:
+                kept.append(block)
+        return WhiteShares(samples, kept if blocks else None, squares, remembered=remember)
+
     if not remember:
-        return _made(*asked)
+        return made()
     small = not blocks and 8 * len(samples) * features**2 <= _SMALL_BYTES
-    return (_many if small else _few).get(asked, lambda: _made(*asked))
-
-
-def _made(
-    features: int,
-    samples: tuple[int, ...],
-    seed: int,
-    blocks: bool,
-    moments: bool,
-    remember: bool,
-    drawn: int,
-) -> WhiteShares:
-    entries = drawn, samples, seed, features
-    records = sum(samples)
-    large = 8 * features * records > _LARGE_BYTES
-    if records >= _WIDE * features and large:
-        made = _made_at_once(_drawn(*entries), features, samples, blocks, moments)
-        return replace(made, remembered=remember)
-    if large:
-        first = cholesky(_pooled(_drawn(*entries)), lower=True)
-        second = cholesky(_pooled(_divided(_drawn(*entries), first)), lower=True)
-        stream = _divided(_divided(_drawn(*entries), first), second)
-    else:  # held: drawing and dividing again costs twice as much
-        held = list(_drawn(*entries))
-        for _ in range(2):
-            held = list(_divided(iter(held), cholesky(_pooled(iter(held)), lower=True)))
-        stream = iter(held)
-    total = float(sum(samples))
-    kept: list[Array] = []
-    squares = np.empty((len(samples), features, features)) if moments else None
-    for client, block in enumerate(stream):
-        block *= np.sqrt(total)
-        if squares is not None:
-            np.matmul(block, block.T, out=squares[client])
-            squares[client] /= samples[client]
-        if blocks:
-            kept.append(block)
-    return WhiteShares(samples, kept if blocks else None, squares, remembered=remember)
+    return (_many if small else _few).get(asked, made)
 
 
 def _made_at_once(

@@ -48,7 +48,9 @@ def provide(
         f"{one.title} comes along and need not be fetched.",
     )
     with _taken(one, given) if given else _fetched(one, folder, retries) as files:
-        made = converted(one.key, {path.name: path for path in files})
+        # Under their publisher's names, whatever their capitals and folders are here.
+        named = {each.name: path for each, path in zip(one.originals, files, strict=True)}
+        made = converted(one.key, named)
         about = {
             "on": date.today().isoformat(),
             "page": one.page,
@@ -140,15 +142,16 @@ def _download(one: DataSet, original: Original, place: Path, retries: int) -> Pa
 @contextmanager
 def _taken(one: DataSet, given: Sequence[Path]) -> Iterator[list[Path]]:
     """The originals from paths on this machine, unpacked where they lie in an archive."""
-    with tempfile.TemporaryDirectory() as unpacked:
+    with tempfile.TemporaryDirectory() as folder:
         candidates: list[Path] = []
         for path in given:
             require(path.exists(), f"There is no {path}; give the path of a file or a folder.")
             candidates += sorted(path.rglob("*")) if path.is_dir() else [path]
         files = []
         for original in one.originals:
-            found = next((path for path in candidates if _same(path.name, original.name)), None)
-            found = found or _from_archive(original, candidates, Path(unpacked))
+            wanted = original.name.casefold()
+            found = next((path for path in candidates if path.name.casefold() == wanted), None)
+            found = found or _unpacked(wanted, candidates, Path(folder))
             if found is None:
                 raise InvalidInput(
                     f"{original.name} is in none of {', '.join(map(str, given))}; it belongs to "
@@ -159,31 +162,20 @@ def _taken(one: DataSet, given: Sequence[Path]) -> Iterator[list[Path]]:
                 f"{found} is not {original.name} as its publisher gave it out: its SHA-256 differs "
                 f"from {original.sha256}; download it again from {one.page}",
             )
-            files.append(_called(found, original.name, Path(unpacked)))
+            files.append(found)
         yield files
 
 
-def _same(name: str, other: str) -> bool:
-    return name.casefold() == other.casefold()
-
-
-def _called(path: Path, name: str, folder: Path) -> Path:
-    """The file under its publisher's name, whatever its capitals are here."""
-    if path.name == name:
-        return path
-    return Path(shutil.copyfile(path, folder / name))
-
-
-def _from_archive(original: Original, candidates: Sequence[Path], folder: Path) -> Path | None:
-    """An original out of the first zip archive that holds it, under its own name alone."""
+def _unpacked(wanted: str, candidates: Sequence[Path], folder: Path) -> Path | None:
+    """A file out of the first zip archive that holds it."""
     for path in candidates:
         if path.suffix.lower() != ".zip":
             continue
         try:
             with zipfile.ZipFile(path) as archive:
                 for entry in archive.namelist():
-                    if _same(entry.rpartition("/")[2], original.name):
-                        target = folder / original.name
+                    if entry.rpartition("/")[2].casefold() == wanted:
+                        target = folder / wanted
                         target.write_bytes(archive.read(entry))
                         return target
         except (zipfile.BadZipFile, OSError, RuntimeError) as error:
