@@ -6,7 +6,7 @@ need the private truth and serve the simulation's curves.
 """
 
 from fedpca_core.attacks import baselines, personal, scores, stationary
-from fedpca_core.attacks.collusion import Testimony, collude, testify
+from fedpca_core.attacks.collusion import collude
 from fedpca_core.attacks.differencing import Differencing, differencing, records_behind
 from fedpca_core.attacks.joined import joined
 from fedpca_core.attacks.lattice.records import Records, record_stages, records

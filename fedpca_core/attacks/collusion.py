@@ -7,7 +7,7 @@ telling transcript, which any attack can read.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,41 +16,21 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.transcript import Exchange, Transcript
 
 
-@dataclass(frozen=True)
-class Testimony:
-    """What one colluding client kept of its own uploads."""
-
-    client: int
-    #: mapping of round to mapping of (features, ...) arrays.
-    uploads: Mapping[int, Arrays]
-
-
-def testify(transcript: Transcript, client: int) -> Testimony:
-    """A client's own uploads, read from a record that has them one by one.
-
-    In a simulation this record is the same run without secure aggregation: the messages of a run
-    do not depend on how they are added up.
-    """
-    uploads: dict[int, Arrays] = {}
-    for exchange, row in transcript.seen(client):
-        assert exchange.uploads is not None
-        uploads[exchange.round] = {name: array[row] for name, array in exchange.uploads.items()}
-    return Testimony(client, uploads)
-
-
-def collude(transcript: Transcript, colluders: Sequence[Testimony]) -> Transcript:
-    """The server's view once the colluders' uploads are subtracted from every sum.
+def collude(transcript: Transcript, told: Transcript, clients: Sequence[int]) -> Transcript:
+    """The server's view once the uploads of colluding clients are subtracted from every sum.
 
     Rounds whose sum is left with a single client show that client's upload as if there were no
     secure aggregation.
 
-    Raises InvalidInput: a transcript without sums, a client that testifies twice, a message missing
-    from a testimony, or nobody left to attack.
+    ``told``: A record that has these uploads one by one. In a simulation it is the same run without
+        secure aggregation: the messages of a run do not depend on how they are added up.
+
+    Raises InvalidInput: a transcript without sums, a client that is named twice, a message missing
+    from the record, or nobody left to attack.
     """
-    clients = [testimony.client for testimony in colluders]
     require(
         len(set(clients)) == len(clients),
-        f"Each colluding client testifies once, but the clients were {sorted(clients)}.",
+        f"Each colluding client counts once, but the clients were {sorted(clients)}.",
     )
     require(
         len(clients) < transcript.clients,
@@ -62,24 +42,30 @@ def collude(transcript: Transcript, colluders: Sequence[Testimony]) -> Transcrip
         f"The colluding clients {sorted(clients)} are not all among the {transcript.clients} "
         f"clients; choose numbers from 0 to {transcript.clients - 1}.",
     )
+    kept = {client: _uploads(told, client) for client in clients}
     latest: dict[int, Arrays] = {}
     exchanges = []
     for exchange in transcript.exchanges:
-        for testimony in colluders:
-            if testimony.client in exchange.participants:
-                latest[testimony.client] = _statement(testimony, exchange.round)
+        for client in clients:
+            if client not in exchange.participants:
+                continue
+            if exchange.round not in kept[client]:
+                raise InvalidInput(
+                    f"Client {client} took part in round {exchange.round} but tells nothing about "
+                    "it; give its uploads of every round it took part in."
+                )
+            latest[client] = kept[client][exchange.round]
         exchanges.append(_subtract(exchange, latest, clients))
     hidden = any(exchange.uploads is None for exchange in exchanges)
     return replace(transcript, exchanges=tuple(exchanges), secure_aggregation=hidden)
 
 
-def _statement(testimony: Testimony, round_: int) -> Arrays:
-    if round_ not in testimony.uploads:
-        raise InvalidInput(
-            f"Client {testimony.client} took part in round {round_} but testifies nothing about "
-            "it; give its uploads of every round it took part in."
-        )
-    return testimony.uploads[round_]
+def _uploads(told: Transcript, client: int) -> dict[int, Arrays]:
+    """A client's own uploads by round."""
+    return {
+        exchange.round: {name: array[row] for name, array in (exchange.uploads or {}).items()}
+        for exchange, row in told.seen(client)
+    }
 
 
 def _subtract(exchange: Exchange, latest: Mapping[int, Arrays], clients: Sequence[int]) -> Exchange:

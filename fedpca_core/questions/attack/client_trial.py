@@ -170,8 +170,7 @@ def observed(
         openly = replace(settings, secure_aggregation=False)
         seen, _ = yield from part(attacked_run(problem, method, openly, start), 0.5, 1.0)
         others = [client for client in range(problem.clients) if client != settings.client]
-        told = [attacks.testify(seen.transcript, client) for client in others[: settings.colluders]]
-        view = attacks.collude(view, told)
+        view = attacks.collude(view, seen.transcript, others[: settings.colluders])
     return trace, view, table
 
 
