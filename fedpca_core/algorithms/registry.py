@@ -22,19 +22,25 @@ from fedpca_core.algorithms import (
 from fedpca_core.algorithms.faps import faps
 from fedpca_core.algorithms.method import Method
 
+_LISTED = (
+    *ssi.METHODS,
+    *local_power.METHODS,
+    *faps.METHODS,
+    *variable_splitting.METHODS,
+    *block_krylov.METHODS,
+    *centred_krylov.METHODS,
+    *one_shot.METHODS,
+    *centralized.METHODS,
+    *fedpe.METHODS,
+    *fedpg.METHODS,
+    *fedpower.METHODS,
+    *personalized.METHODS,
+    *decoupled.METHODS,
+    *local_training.METHODS,
+    *global_averaging.METHODS,
+)
 #: All methods by key, in the order in which pages list them.
-METHODS: dict[str, Method] = {}
-
-
-def register(*methods: Method) -> None:
-    """Add methods.
-
-    Raises ValueError: a key that is taken.
-    """
-    for method in methods:
-        if method.key in METHODS:
-            raise ValueError(f"There is a method called {method.key!r} already.")
-        METHODS[method.key] = method
+METHODS: dict[str, Method] = {one.key: one for one in _LISTED}
 
 
 def replayable(method: str) -> bool:
@@ -95,21 +101,3 @@ class _Changed:
 COMPARED = Titles(lambda method: method.compared)
 #: What answers a known frame with a product, so that one client's matrix can be read off.
 ATTACKABLE = Titles(lambda method: method.attacked)
-
-register(
-    *ssi.METHODS,
-    *local_power.METHODS,
-    *faps.METHODS,
-    *variable_splitting.METHODS,
-    *block_krylov.METHODS,
-    *centred_krylov.METHODS,
-    *one_shot.METHODS,
-    *centralized.METHODS,
-    *fedpe.METHODS,
-    *fedpg.METHODS,
-    *fedpower.METHODS,
-    *personalized.METHODS,
-    *decoupled.METHODS,
-    *local_training.METHODS,
-    *global_averaging.METHODS,
-)
