@@ -32,7 +32,6 @@ def joined(
     before: Transcript,
     after: Transcript,
     client: int = 0,
-    rounds: int | None = None,
     *,
     means: tuple[Array, Array] | None = None,
     noise: float = 0.0,
@@ -44,7 +43,6 @@ def joined(
     ``before``, ``after``: Two runs of the same method with single products (SSI, block Krylov,
         LocalPower's single steps). Rounds of one local step are read.
     ``client``: Whose uploads to compare; any client under secure aggregation.
-    ``rounds``: Use the first so many rounds of both runs.
     ``means``, pair of (features,) float64: The announced means, where each run subtracts its own
         from all records in the sums.
     ``noise``: Stated relative standard deviation of noise on uploads.
@@ -62,7 +60,7 @@ def joined(
         "or left.",
     )
     sign = 1.0 if counts[1] > counts[0] else -1.0
-    runs = _system(before, client, rounds), _system(after, client, rounds)
+    runs = _system(before, client), _system(after, client)
     common, answers, size = _in_common(_answers(runs[0]), _answers(runs[1]), counts)
     if means is not None:
         for weight, count, mean in zip((-1.0, 1.0), counts, means, strict=True):
@@ -75,10 +73,10 @@ def joined(
     return from_answers(system, change, noise=noise, magnified=size / left if left else 1.0)
 
 
-def _system(run: Transcript, client: int, rounds: int | None) -> LinearSystem:
+def _system(run: Transcript, client: int) -> LinearSystem:
     if any(exchange.uploads is None for exchange in run.exchanges):
-        return mean_system(run, client, rounds)
-    return read(run, client, rounds)
+        return mean_system(run, client)
+    return read(run, client)
 
 
 def _answers(system: LinearSystem) -> tuple[Array, Array]:

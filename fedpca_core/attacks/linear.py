@@ -52,16 +52,15 @@ class LinearReading:
             yield found
 
 
-def linear(transcript: Transcript, client: int = 0, rounds: int | None = None) -> Array:
+def linear(transcript: Transcript, client: int = 0) -> Array:
     """Minimum-norm reconstruction of one client's S_i, (features, features), seldom symmetric.
 
-    ``transcript``: What the server saw.
-    ``rounds``: Use the first so many rounds; all of them when left out.
+    ``transcript``: What the server saw, or part of it (`Transcript.until`).
 
     Raises InvalidInput: unknown client, or the messages it needs are missing (secure aggregation,
     not recorded, uploads that are not answers to a frame).
     """
-    return smallest().of(read(transcript, client, rounds))[0]
+    return smallest().of(read(transcript, client))[0]
 
 
 def smallest() -> LinearReading:
@@ -76,20 +75,14 @@ def smallest() -> LinearReading:
     return LinearReading(None, solve)
 
 
-def symmetric(
-    transcript: Transcript,
-    client: int = 0,
-    rounds: int | None = None,
-    *,
-    trace: float | None = None,
-) -> Array:
+def symmetric(transcript: Transcript, client: int = 0, *, trace: float | None = None) -> Array:
     """Symmetric minimum-norm reconstruction of one client's S_i, (features, features).
 
-    ``transcript``, ``client``, ``rounds``: As in `linear`.
+    ``transcript``, ``client``: As in `linear`.
     ``trace``: tr S_i where it is public (for example 1 when every record is scaled to norm 1). What
         the estimate lacks of it is spread evenly over the unprobed directions.
     """
-    return completion(trace).of(read(transcript, client, rounds))[0]
+    return completion(trace).of(read(transcript, client))[0]
 
 
 def completion(trace: float | None = None) -> LinearReading:

@@ -137,32 +137,27 @@ def is_single_precision(message: Array) -> bool:
     return bool(np.array_equal(message, message.astype(np.float32)))
 
 
-def read(transcript: Transcript, client: int, rounds: int | None = None) -> LinearSystem:
-    """Stack what the first ``rounds`` rounds say about one client."""
-    *_, everything = growing(transcript, client, rounds)
+def read(transcript: Transcript, client: int) -> LinearSystem:
+    """Stack what the messages say about one client."""
+    *_, everything = growing(transcript, client)
     return everything
 
 
-def growing(
-    transcript: Transcript, client: int, rounds: int | None = None
-) -> Iterator[LinearSystem]:
+def growing(transcript: Transcript, client: int) -> Iterator[LinearSystem]:
     """The system after round 0 (empty), 1, 2, ...: one item more than rounds.
 
     Rounds with several local products are skipped as soon as a round with a single one was seen
     (LocalPower): only the latter say ``S_i Z = Y``. A method that never makes a plain product
     (FAPS) is read as if it did; the estimate then shows how far that takes a naive server.
     """
-    chosen = transcript.until(rounds)
-    if chosen.exchanges:  # else the answer is the prior
-        check_took_part(chosen, client)
-    pairs = chosen.pairs(client)
-    seen = {
-        exchange.round: pair for (exchange, _), pair in zip(chosen.seen(client), pairs, strict=True)
-    }
+    if transcript.exchanges:  # else the answer is the prior
+        check_took_part(transcript, client)
+    asked = zip(transcript.seen(client), transcript.pairs(client), strict=True)
+    seen = {exchange.round: pair for (exchange, _), pair in asked}
     plain = LinearSystem.empty(transcript.features)
     anything = plain
     yield plain
-    for exchange in chosen.exchanges:
+    for exchange in transcript.exchanges:
         if exchange.round in seen:
             probe, answer = seen[exchange.round]
             sends_probe = exchange.uploads is not None and "frame" in exchange.uploads

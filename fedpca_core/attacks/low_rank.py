@@ -51,21 +51,19 @@ class Factor:
         return self.matrix.shape[1]
 
 
-def low_rank(
-    transcript: Transcript, client: int = 0, rounds: int | None = None, *, noise: float = 0.0
-) -> Factor:
+def low_rank(transcript: Transcript, client: int = 0, *, noise: float = 0.0) -> Factor:
     """Read S_i of one client as a factor.
 
     Works on answers that are single products with S_i: SSI, block Krylov, LocalPower's rounds of
     one local step.
 
-    ``transcript``, ``client``, ``rounds``: As in `attacks.linear`.
+    ``transcript``, ``client``: As in `attacks.linear`.
     ``noise``: Stated relative standard deviation of noise on uploads (as in `Channel`).
 
     Raises InvalidInput: unknown client, missing messages, or no round at all.
     """
     require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
-    system = read(transcript, client, rounds)
+    system = read(transcript, client)
     require(
         system.probes.shape[1] > 0,
         f"No round of client {client} was read, so nothing is known of it; read at least 1 round.",

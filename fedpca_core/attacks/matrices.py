@@ -111,7 +111,7 @@ def _low_rank(view: Transcript, deployment: Deployment, client: int) -> Iterator
     for count in range(1, len(view.exchanges) + 1):
         if last.whole is None:
             try:
-                read = low_rank(view, client, count, noise=deployment.upload_noise)
+                read = low_rank(view.until(count), client, noise=deployment.upload_noise)
             except InvalidInput:  # it has not taken part yet, or made several steps at once
                 yield last
                 continue
@@ -204,7 +204,7 @@ def _sums(view: Transcript, deployment: Deployment, client: int) -> Iterator[Bel
             continue
         determined, read = rank >= view.features, None
         if not (determined and rounding_only):
-            system = mean_system(view, client, count)
+            system = mean_system(view.until(count), client)
             read = from_answers(system, samples, noise=deployment.upload_noise)
         if read is not None and read.complete:
             yield Belief.of_factor(read)
@@ -225,7 +225,8 @@ def _joined(view: Transcript, deployment: Deployment, client: int) -> Iterator[B
     for count in range(1, rounds + 1):
         if last.whole is None:
             try:
-                read = joined(before, view, client, count, noise=deployment.upload_noise)
+                parts = before.until(count), view.until(count)
+                read = joined(*parts, client, noise=deployment.upload_noise)
                 last = Belief.of_factor(read, complete=read.complete)
             except InvalidInput:
                 if count == rounds and not last.read:

@@ -21,18 +21,17 @@ from fedpca_core.protocol.transcript import Exchange, Transcript
 _ALONE = 1e-8
 
 
-def pooled(transcript: Transcript, client: int = 0, rounds: int | None = None) -> Array:
+def pooled(transcript: Transcript, client: int = 0) -> Array:
     """Reconstruct one client's S_i from sums over clients, (features, features), symmetric.
 
     Of all matrices ``S_1 .. S_d`` that explain the sums, take those with the least
     ``sum_i w_i ||S_i||_F^2``. While the same clients appear in every sum this makes them all equal
-    to the mean over these clients, which is then completed symmetrically. ``rounds`` as in
-    `linear`.
+    to the mean over these clients, which is then completed symmetrically.
 
     Raises InvalidInput: the server received single uploads, nothing was recorded, or the client is
     in no sum.
     """
-    *_, everything = _growing(transcript.until(rounds), client)
+    *_, everything = _growing(transcript, client)
     return everything.solve(transcript, client)[0]
 
 
@@ -129,13 +128,13 @@ def _alike(one: _Sum, first: _Sum) -> bool:
     return same and all(frame is frames[0] for frame in frames)
 
 
-def mean_system(transcript: Transcript, client: int, rounds: int | None = None) -> LinearSystem:
+def mean_system(transcript: Transcript, client: int) -> LinearSystem:
     """Questions and answers of the mean over the clients in the sums, always the same ones.
 
     Raises InvalidInput: no sums, or sums over changing clients: `pooled` then singles out each of
     them.
     """
-    *_, everything = _growing(transcript.until(rounds), client)
+    *_, everything = _growing(transcript, client)
     require(
         everything.mean is not None,
         "The clients in the sums change from round to round, so they have no mean of their own to "

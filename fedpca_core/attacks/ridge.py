@@ -26,7 +26,6 @@ _OPEN = 1e-6
 def ridge(
     transcript: Transcript,
     client: int = 0,
-    rounds: int | None = None,
     prior: Array | None = None,
     *,
     trace: float | None = None,
@@ -34,7 +33,7 @@ def ridge(
 ) -> Array:
     """One client's S_i from noisy messages, shrunk towards a public guess, symmetric.
 
-    ``transcript``, ``client``, ``rounds``: As in `linear`.
+    ``transcript``, ``client``: As in `linear`.
     ``prior``, (features, features) float64: Public guess S_0. When left out, ``trace/features``
         times the identity, or zero if no trace is stated either.
     ``trace``: Stated tr S_i. Gives the default prior, and the estimate is conditioned on it: what
@@ -43,7 +42,7 @@ def ridge(
         independent Gaussian entries of ``S - S_0`` and of the noise, from the transcript alone.
     """
     reading = shrunk(transcript.features, prior, trace, strength)
-    return reading.of(read(transcript, client, rounds))[0]
+    return reading.of(read(transcript, client))[0]
 
 
 def shrunk(

@@ -48,7 +48,7 @@ class Participation:
 
 
 def participations(
-    transcript: Transcript, algorithm: Algorithm, client: int = 0, rounds: int | None = None
+    transcript: Transcript, algorithm: Algorithm, client: int = 0
 ) -> list[Participation]:
     """Replay a client's Y_i and T_i from its uploads.
 
@@ -61,10 +61,9 @@ def participations(
         "choose an attack made for this method.",
     )
     method = cast(ConsensusADMM, algorithm)
-    chosen = transcript.until(rounds)
-    seen = chosen.seen(client)
-    check_took_part(chosen, client)
-    frame = method.first_local(chosen.exchanges[0].downlink["frame"])
+    seen = transcript.seen(client)
+    check_took_part(transcript, client)
+    frame = method.first_local(transcript.exchanges[0].downlink["frame"])
     dual = np.zeros_like(frame)
     multiplier = np.zeros((frame.shape[1], frame.shape[1]))
     was_reset = False
@@ -133,12 +132,7 @@ class Fitted(NamedTuple):
     error: float
 
 
-def fit_runs(
-    transcript: Transcript,
-    algorithm: Algorithm,
-    client: int = 0,
-    rounds: int | None = None,
-) -> Fitted:
+def fit_runs(transcript: Transcript, algorithm: Algorithm, client: int = 0) -> Fitted:
     """All of S_i: the matrix whose replayed local runs land on the uploaded frames.
 
     Levenberg-Marquardt on the features (features + 1)/2 entries; every participation adds
@@ -147,7 +141,7 @@ def fit_runs(
 
     Raises InvalidInput: as `participations`; more features than fit in memory.
     """
-    runs = participations(transcript, algorithm, client, rounds)
+    runs = participations(transcript, algorithm, client)
     method = cast(ConsensusADMM, algorithm)
     features = transcript.features
     rows, columns = np.tril_indices(features)

@@ -93,7 +93,7 @@ class Recovered(Experiment):
         errors: dict[int, float] = {}
         for index in tried:
             yield Step(0.5 * index / rounds, f"{cell.name}: attack after round {index}")
-            guess = attacks.linear(transcript, 0, index) if index else np.zeros_like(truth)
+            guess = attacks.linear(transcript.until(index)) if index else np.zeros_like(truth)
             errors[index] = scores.relative_error(guess, truth)
             if self.growing and errors[index] <= DONE:
                 break

@@ -53,7 +53,7 @@ def test_runs_with_starts_of_their_own_meet_in_the_directions_both_were_asked():
     ]
     assert found(attacks.joined(*runs, client=1)) == 6
     with pytest.raises(InvalidInput, match="no direction in common"):
-        attacks.joined(*runs, client=1, rounds=1)
+        attacks.joined(*(run.until(1) for run in runs), client=1)
 
 
 def test_means_of_their_own_are_added_back():

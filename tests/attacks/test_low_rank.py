@@ -37,7 +37,7 @@ def test_it_equals_the_dense_solution_where_both_exist():
 
 def test_a_factor_says_when_the_messages_suffice():
     run = transcript(FEW, fp.SSI(4), 3)
-    read = [attacks.low_rank(run, 0, rounds) for rounds in (1, 2, 3)]
+    read = [attacks.low_rank(run.until(rounds)) for rounds in (1, 2, 3)]
     assert [(one.rank, one.complete) for one in read] == [(4, False), (6, True), (6, True)]
 
 
@@ -85,7 +85,7 @@ def test_what_cannot_be_read_is_refused():
     with pytest.raises(InvalidInput, match="There is no client 9"):
         attacks.low_rank(run, 9)
     with pytest.raises(InvalidInput, match="No round of client 0 was read"):
-        attacks.low_rank(run, 0, 0)
+        attacks.low_rank(run.until(0))
     with pytest.raises(InvalidInput, match="noise must be at least 0, not -1"):
         attacks.low_rank(run, 0, noise=-1)
     hidden = transcript(FEW, fp.SSI(4), 2, channel=fp.Channel(secure_aggregation=True))

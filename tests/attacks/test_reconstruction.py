@@ -34,7 +34,7 @@ def test_linear_is_the_pseudo_inverse_and_explains_every_answer(ssi):
     pairs = ssi.pairs(0)[:6]
     probes = np.concatenate([probe for probe, _ in pairs], axis=1)
     answers = np.concatenate([answer for _, answer in pairs], axis=1)
-    estimate = attacks.linear(ssi, rounds=6)
+    estimate = attacks.linear(ssi.until(6))
     np.testing.assert_allclose(estimate, answers @ np.linalg.pinv(probes), atol=1e-11)
     np.testing.assert_allclose(estimate @ probes, answers, atol=1e-12)
 
@@ -44,10 +44,10 @@ def test_symmetric_equals_its_closed_form_and_keeps_the_trace(ssi):
     rounds, trace = 5, float(np.trace(private))
     probes = np.concatenate([probe for probe, _ in ssi.pairs(0)[:rounds]], axis=1)
     basis = np.linalg.qr(probes)[0]
-    content = attacks.linear(ssi, rounds=rounds) @ basis
+    content = attacks.linear(ssi.until(rounds)) @ basis
     expected = content @ basis.T + basis @ content.T - basis @ basis.T @ content @ basis.T
     expected += (trace - np.trace(expected)) / (50 - 25) * (np.eye(50) - basis @ basis.T)
-    estimate = attacks.symmetric(ssi, rounds=rounds, trace=trace)
+    estimate = attacks.symmetric(ssi.until(rounds), trace=trace)
     np.testing.assert_allclose(estimate, expected, atol=1e-10)
     assert np.trace(estimate) == pytest.approx(trace)
 
@@ -75,7 +75,7 @@ def test_paths_equal_the_single_calls(attack, reading):
     assert path.estimates.shape == (15, 20, 20)
     for rounds in (3, 4, 7, 14):
         if len(run.until(rounds).seen(2)):
-            single = attack(run, 2, rounds)
+            single = attack(run.until(rounds), 2)
             np.testing.assert_allclose(path.estimates[rounds], single, atol=1e-12)
     assert (np.diff(path.ranks) >= 0).all()
     assert path.ranks[0] == 0 and path.ranks[-1] == 20
@@ -141,7 +141,7 @@ def test_ridge_survives_noise_where_least_squares_explodes(noise):
 
 def test_ridge_solves_its_own_optimality_condition(ssi):
     prior, strength = baselines.scaled_identity(50, 5.0), 0.37
-    estimate = attacks.ridge(ssi, rounds=7, prior=prior, strength=strength)
+    estimate = attacks.ridge(ssi.until(7), prior=prior, strength=strength)
     pairs = ssi.pairs(0)[:7]
     probes = np.concatenate([probe for probe, _ in pairs], axis=1)
     answers = np.concatenate([answer for _, answer in pairs], axis=1)
@@ -164,9 +164,9 @@ def test_the_stated_trace_is_kept_by_ridge_and_helps():
 
 def test_before_any_message_the_answer_is_the_prior(ssi):
     prior = np.diag(np.arange(50.0))
-    np.testing.assert_array_equal(attacks.ridge(ssi, rounds=0, prior=prior), prior)
+    np.testing.assert_array_equal(attacks.ridge(ssi.until(0), prior=prior), prior)
     for attack in (attacks.linear, attacks.symmetric):
-        np.testing.assert_array_equal(attack(ssi, rounds=0), 0.0)
+        np.testing.assert_array_equal(attack(ssi.until(0)), 0.0)
 
 
 @pytest.mark.parametrize("attack", [attacks.linear, attacks.symmetric, attacks.ridge])

@@ -193,7 +193,7 @@ def test_noise_is_a_floor_and_the_uncertainty_says_so():
 def test_too_few_rounds_are_explained_but_not_called_success():
     algorithm = faps(2, 3)
     run = transcript(SMALL, algorithm, 10)
-    found = attacks.replay(attacks.Replaying(run, algorithm, rounds=2, trace=TRACE))
+    found = attacks.replay(attacks.Replaying(run.until(2), algorithm, trace=TRACE))
     assert found.residual < found.tolerance
     assert found.uncertainty == float("inf") and not found.succeeded
     assert relative(found.estimate, truth(SMALL)) > 0.1
@@ -270,7 +270,7 @@ def test_replay_refuses_what_it_cannot_use():
     with pytest.raises(InvalidInput, match="state the trace of S_i"):
         attacks.replay(attacks.Replaying(run, algorithm))
     with pytest.raises(InvalidInput, match="at least 2 rounds of client 0 to compare, not 1"):
-        attacks.replay(attacks.Replaying(run, algorithm, rounds=1, trace=TRACE))
+        attacks.replay(attacks.Replaying(run.until(1), algorithm, trace=TRACE))
     with pytest.raises(InvalidInput, match="number of starts must be at least 1, not 0"):
         attacks.replay(attacks.Replaying(run, algorithm, trace=TRACE, starts=0))
     with pytest.raises(InvalidInput, match="made for FAPS, and this is SSI"):

@@ -102,4 +102,4 @@ def test_refusals_say_what_to_do(problem):
     with pytest.raises(fp.InvalidInput, match="under secure aggregation"):
         stationary.outside_path(summed.transcript, fp.FedPG(2), 3)
     with pytest.raises(fp.InvalidInput, match="took part in none of the 1 rounds"):
-        stationary.participations(trace.transcript, fp.FedPG(2), 3, rounds=1)
+        stationary.participations(trace.transcript.until(1), fp.FedPG(2), 3)

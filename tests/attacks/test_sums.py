@@ -32,7 +32,7 @@ def test_the_pooled_path_equals_the_single_calls():
     run = transcript(SMALL, fp.SSI(3), 12, channel=SECURE, participation=0.5)
     path = followed(attacks.pooled_rounds(run, 1))
     for rounds in (5, 12):
-        single = attacks.pooled(run, 1, rounds)
+        single = attacks.pooled(run.until(rounds), 1)
         np.testing.assert_allclose(path.estimates[rounds], single, atol=1e-12)
 
 

@@ -72,7 +72,7 @@ class Replay:
 class Replaying:
     """A replay attack in progress: iterate over its evaluations, ask for its result at any time.
 
-    ``algorithm`` has FAPS's public parameters; ``client`` and ``rounds`` are as in `linear`. The
+    ``algorithm`` has FAPS's public parameters; ``client`` is as in `linear`. The
     first start uses ``trace/features`` times the identity, of the stated tr S_i. ``seeded`` uses
     what round 1 leaks and the guides of a first fit; False is the plain fit from the prior, for
     contrast. ``noise`` is the stated relative standard deviation of noise on uploads (as in
@@ -88,7 +88,6 @@ class Replaying:
         transcript: Transcript,
         algorithm: Algorithm,
         client: int = 0,
-        rounds: int | None = None,
         *,
         trace: float | None = None,
         seeded: bool = True,
@@ -102,9 +101,8 @@ class Replaying:
             f"The replay is made for FAPS, and this is {algorithm.title}; use a linear attack.",
         )
         method = cast(FAPS, algorithm.unwrapped)
-        chosen = transcript.until(rounds)
-        check_took_part(chosen, client)
-        seen = chosen.seen(client)
+        check_took_part(transcript, client)
+        seen = transcript.seen(client)
         require(
             len(seen) >= 2,
             f"A replay needs at least 2 rounds of client {client} to compare, not {len(seen)}; "
@@ -115,9 +113,9 @@ class Replaying:
         require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
         if trace is None:
             raise InvalidInput("A replay starts from a public guess, cI; state the trace of S_i.")
-        self._prior = scaled_identity(chosen.features, trace)
+        self._prior = scaled_identity(transcript.features, trace)
         self._setup = Setup.of(
-            chosen, method, client, self._prior, trace, seeded=seeded, noise=noise
+            transcript, method, client, self._prior, trace, seeded=seeded, noise=noise
         )
         model = self._setup.model
         size = 8 * model.size * max(model.size, len(seen) * model.features * model.components)
