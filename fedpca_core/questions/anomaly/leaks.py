@@ -96,9 +96,8 @@ class Leaks(Topic[Leaked]):
             return leaked
         for count in range(1, min(FITTED_RUNS, len(rounds)) + 1):
             yield Step(0.3 + 0.1 * count, f"Fitting {count} participations", leaked)
-            matrix = stationary.fit_runs(
-                trace.transcript, algorithm, client, rounds[count - 1]
-            ).matrix
+            read = trace.transcript.until(rounds[count - 1])
+            matrix = stationary.fit_runs(read, algorithm, client).matrix
             fitted = (*leaked.fitted, _error(matrix, truth))
             leaked = replace(leaked, fitted=fitted, truth=truth, found=matrix)
         yield Step(0.9, "Running once more without one record", leaked)
@@ -150,7 +149,8 @@ def _joined(
         on = replace(task(settings, data), problem=earlier)
         earlier = with_noise(on, settings, release=1).problem
     trace = yield from _run(settings, earlier)
-    before = stationary.fit_runs(trace.transcript, settings.algorithm(), client, last_round).matrix
+    read_before = trace.transcript.until(last_round)
+    before = stationary.fit_runs(read_before, settings.algorithm(), client).matrix
     read = attacks.differencing(before, found, held - 1, held)
     sizes = float(np.linalg.norm(read.records) * np.linalg.norm(record))
     cosine = abs(float(read.records @ record)) / sizes if sizes > 0 else 0.0

@@ -107,9 +107,8 @@ def _fewer_rounds(settings: AttackSettings, problem: Problem) -> Part[dict[str, 
     trace, table = yield from part(attacked_run(problem, "block_krylov", settings), 0.0, 0.9)
     settled = np.flatnonzero(table["sin_theta"].to_numpy() <= _SETTLED)
     rounds = int(settled[0]) if len(settled) else len(table) - 1
-    estimate = attacks.symmetric(
-        trace.transcript, settings.client, rounds, trace=stated_trace(problem, settings.client)
-    )
+    stated = stated_trace(problem, settings.client)
+    estimate = attacks.symmetric(trace.transcript.until(rounds), settings.client, trace=stated)
     return {
         "method_sine": float(table["sin_theta"].iloc[rounds]),
         "linear_error": scores.relative_error(estimate, truth),
