@@ -309,7 +309,7 @@ def test_an_attack_is_never_handed_the_private_data(source):
         "class Attack:\n    def __init__(self, hint: Problem): ...",
         "class Attack:\n    hint: list[ClientData]",
         "from fedpca_core.problems.problem import Problem",
-        "from fedpca_core.attacks import simulation_only",
+        "from fedpca_core.attacks import scores",
     ],
 )
 def test_an_attack_that_is_handed_the_private_data_is_found(code, tmp_path):
