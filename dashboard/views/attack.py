@@ -124,7 +124,7 @@ def further(controls: Controls[AttackSettings], data: OwnData | None) -> Results
     with part("What is at risk?", "attack-risk", "at_risk"):
         controls.parameter("at_risk")
         study(RISK, risk.at_risk, None)
-        study(NOISE, risk.noise_at_risk, None)
+        study(NOISE, risk.at_risk, None)
         if RISK in results:
             told = {"attacked": ATTACKED, "clients": CLIENTS, "records": NOISY_RECORDS}
             st.caption(words("attack-maps", **told))

@@ -63,7 +63,7 @@ TOLD: Mapping[str, Callable[..., Iterable[Part]]] = {
     "defences": replay.defended,
     "differencing": newcomer.joined_record,
     "at_risk": risk.at_risk,
-    "noise_at_risk": risk.noise_at_risk,
+    "noise_at_risk": risk.at_risk,
     "leak_check": check.checked,
     "opened": trace.opened,
     "guarantee": privacy.guarantee,

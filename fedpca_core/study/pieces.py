@@ -61,7 +61,9 @@ class InPieces(Study[S, R], Generic[S, R]):
 
     def piece_identity(self, settings: S, which: Any, data: OwnData | None) -> Hashable:
         """What a piece depends on."""
-        return self.worker.identity(which, data)
+        if isinstance(which, Settings):
+            return self.worker.identity(which, data)
+        return self.identity(settings, data), which
 
     @abstractmethod
     def gathered(self, settings: S, found: Sequence[Any]) -> R | None:

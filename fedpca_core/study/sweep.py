@@ -5,7 +5,7 @@ keeps all of them in one tidy table; medians and bands are read off it.
 """
 
 from abc import abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, TypeVar
 
@@ -106,9 +106,6 @@ class Sweep(InPieces[S, Swept], Generic[S]):
 
     def pieces(self, settings: S) -> Sequence[Point]:
         return [(value, seed) for value in self.values(settings) for seed in self.seeds(settings)]
-
-    def piece_identity(self, settings: S, which: Point, data: OwnData | None) -> Hashable:
-        return self.identity(settings, data), which
 
     def run_piece(self, settings: S, which: Point, data: OwnData | None) -> Run[Measured | str]:
         """What is measured at one value from one seed, or why it cannot be."""

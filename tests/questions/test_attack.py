@@ -48,7 +48,7 @@ def test_secure_aggregation_leaves_the_adversary_who_reads_sums() -> None:
     assert found.by.key == "pooled" and "reads the sums" in found.by.note
     assert set(found.recoveries) == {"ssi", "faps"} and not found.refusals
     pooled = next(guess for guess in found.guesses if guess.label == "pooled S")
-    assert found.recoveries["ssi"].errors.min() > 0.95 * pooled.error and pooled.simulation_only
+    assert found.recoveries["ssi"].errors.min() > 0.95 * pooled.value and pooled.simulation_only
     chosen = reconstructed(secure_aggregation=True, attack="pooled")
     assert not chosen.by.note
     np.testing.assert_array_equal(chosen.recoveries["ssi"].errors, found.recoveries["ssi"].errors)

@@ -119,11 +119,6 @@ class ClientTrial:
         """(rounds + 1,) int64: directions of it that the messages tell."""
         return np.array([state.read for state in self.trial.best[1]], dtype=np.int64)
 
-    @property
-    def transcript(self) -> Transcript:
-        """Everything that crossed the wire."""
-        return self.trace.transcript
-
 
 def problems(
     settings: ConvergeSettings, data: OwnData | None = None

@@ -13,7 +13,7 @@ from fedpca_core.problems import Problem
 from fedpca_core.questions import costs
 from fedpca_core.questions.attack.replay import READS, replayed
 from fedpca_core.settings import Value
-from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study.build import attacked_run, build_problem
 from fedpca_core.study.deployed import private_matrix, stated_trace
 from fedpca_core.study.limits import Cost
@@ -68,17 +68,13 @@ class Defences(Study[AttackSettings, pd.DataFrame]):
         yield Step(0.0, "Preparing the problem")
         problem = build_problem(settings, data)
         rows: list[dict[str, object]] = []
-        for position, (name, switches) in enumerate(DEFENCES.items()):
-            ends = (position + np.array([0.0, 1.0])) / (len(DEFENCES) + 1)
+        for (name, switches), ends in in_turn(DEFENCES.items(), 0.0, 0.9):
             chosen = replace(settings, **{**_CLEAN, **switches})
             row = yield from part(_defended(chosen, problem), *ends)
             rows.append({"defence": name, **row})
-            yield Step(float(ends[1]), name, pd.DataFrame(rows))
-        row = yield from part(_fewer_rounds(replace(settings, **_CLEAN), problem), ends[1], 1.0)
+            yield Step(ends[1], name, pd.DataFrame(rows))
+        row = yield from part(_fewer_rounds(replace(settings, **_CLEAN), problem), 0.9, 1.0)
         return pd.DataFrame([*rows, {"defence": "Fewer rounds (block Krylov)", **row}])
-
-    def tables(self, result: pd.DataFrame, settings: AttackSettings) -> dict[str, pd.DataFrame]:
-        return {"defences": result}
 
 
 def _defended(settings: AttackSettings, problem: Problem) -> Part[dict[str, object]]:

@@ -17,7 +17,7 @@ from fedpca_core.problems import Problem, without_record
 from fedpca_core.questions import costs
 from fedpca_core.questions.attack.client_trial import RUN, Adversary, adversary, read_by
 from fedpca_core.settings import Value
-from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study import pictures
 from fedpca_core.study.build import before_noise, with_noise
 from fedpca_core.study.limits import Cost
@@ -119,8 +119,7 @@ class OneMoreRecord(Study[AttackSettings, NewcomersRead]):
         by = best_adversary(settings, problem.clients)
         found: dict[str, NewcomerRead] = {}
         refusals: dict[str, str] = {}
-        for position, method in enumerate(settings.attacked):
-            ends = (position + np.array([0.0, 1.0])) / len(settings.attacked)
+        for method, ends in in_turn(settings.attacked):
             try:
                 reading = _read(*runs, method, settings, by.attack.key, record)
                 found[method] = yield from part(reading, *ends)

@@ -33,6 +33,7 @@ from fedpca_core.study.deployed import held_matrix, private_matrix, stated_trace
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.panels import Baseline
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import Pictures
 from fedpca_core.study.study import Study, stacked
@@ -96,22 +97,14 @@ class Recovery:
         return replace(self, errors=np.stack(rows))
 
 
-@dataclass(frozen=True)
-class PublicGuess:
-    """The error of a guess that needs no message."""
-
-    label: str
-    error: float
-    simulation_only: bool
-
-
 @dataclass(frozen=True, eq=False)
 class Reconstructed:
     """Attacks on all chosen methods."""
 
     recoveries: Mapping[str, Recovery]
     refusals: Mapping[str, str]
-    guesses: tuple[PublicGuess, ...]
+    #: Errors of guesses that need no message, by their name.
+    guesses: tuple[Baseline, ...]
     #: The server's view, round by round.
     pictures: tuple[Pictures, ...]
     by: Adversary
@@ -191,7 +184,7 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
             }
         )
         guesses = pd.DataFrame(
-            [(one.label, one.error, one.simulation_only) for one in result.guesses],
+            [(one.label, one.value, one.simulation_only) for one in result.guesses],
             columns=["guess", "error", "simulation_only"],
         )
         errors = stacked(
@@ -205,15 +198,10 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
             for method, one in found.items()
             for start, row in enumerate(one.errors)
         )
-        messages = [
+        messages = stacked(
             one.messages.assign(method=METHODS[method].title) for method, one in found.items()
-        ]
-        return {
-            "summary": summary,
-            "guesses": guesses,
-            "errors": errors,
-            "messages": stacked(messages),
-        }
+        )
+        return {"summary": summary, "guesses": guesses, "errors": errors, "messages": messages}
 
 
 def _recovery(
@@ -248,7 +236,7 @@ def _likeness(estimate: Array, truth: Array, shape: tuple[int, int]) -> ImageSco
 def _messages(found: ClientTrial, client: int) -> pd.DataFrame:
     """Round by round: who took part, what was sent, its size, what the server knows by then."""
     rows = []
-    transcript = found.transcript
+    transcript = found.trace.transcript
     sizes = found.table[["bytes_up", "bytes_down"]].diff()
     for exchange, rank in zip(transcript.exchanges, found.directions[1:], strict=False):
         uploads = exchange.uploads if exchange.uploads is not None else exchange.sums or {}
@@ -272,26 +260,22 @@ def _messages(found: ClientTrial, client: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _guesses(settings: AttackSettings, problem: Problem, truth: Array) -> tuple[PublicGuess, ...]:
+def _guesses(settings: AttackSettings, problem: Problem, truth: Array) -> tuple[Baseline, ...]:
     features, trace = problem.features, stated_trace(problem, settings.client)
     generator = Streams(settings.seed).generator("baseline")
-    components = settings.components
+    subspace = baselines.random_subspace(features, settings.components, trace, generator)
     honest = problem.unperturbed.client_data
     others = honest.only(np.delete(np.arange(honest.clients), settings.client))
     tried = (
         ("guessing zero", np.zeros((features, features)), False),
         ("guessing a scaled identity", baselines.scaled_identity(features, trace), False),
-        (
-            "random subspace",
-            baselines.random_subspace(features, components, trace, generator),
-            False,
-        ),
+        ("random subspace", subspace, False),
         # A server that knew everybody else's data, or exactly the target, would have these.
         ("mean of the other clients", others.mean(), True),
         ("pooled S", honest.mean(), True),
     )
     return tuple(
-        PublicGuess(label, error, hidden)
+        Baseline(label, error, hidden)
         for label, guess, hidden in tried
         if (error := scores.relative_error(guess, truth)) > 0
     )

@@ -63,9 +63,6 @@ class DialCurves(Study[SceneSettings, pd.DataFrame]):
                 yield Step(done / len(points), "More points", _table(rows))
         return _table(rows)
 
-    def tables(self, result: pd.DataFrame, settings: SceneSettings) -> dict[str, pd.DataFrame]:
-        return {"dials": result}
-
 
 def _plain(settings: SceneSettings) -> SceneSettings:
     """The settings of which curves are drawn: what takes long is left out of them."""

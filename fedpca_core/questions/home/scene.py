@@ -24,6 +24,7 @@ from fedpca_core.questions.attack.records.pictures import (
     column_tiles,
     eigen_tiles,
     in_order_of,
+    padded,
     shape_of,
     tiles,
 )
@@ -305,7 +306,7 @@ def _scene(
         "The records of this problem are too many to be shown; choose fewer records per client.",
     )
     assert problem.blocks is not None
-    frame, exchanges = found.table, found.transcript.exchanges
+    frame, exchanges = found.table, found.trace.transcript.exchanges
     private = problem.blocks[settings.client][:, -settings.joined :]
     shown = min(SHOWN, private.shape[1])
     present = np.zeros((len(frame), problem.clients), dtype=bool)
@@ -318,7 +319,9 @@ def _scene(
         metrics=frame,
         upload_bytes=max((e.upload_bytes for e in exchanges), default=0),
         present=present,
-        thumbnails=np.stack([_thumbnail(block, problem) for block in problem.blocks]),
+        thumbnails=np.stack(
+            [padded(tiles(one[:, :THUMBNAILS], problem), THUMBNAILS) for one in problem.blocks]
+        ),
         truth=tiles(private[:, :shown], problem),
         pictures=_after_each(states, lambda one: eigen_tiles(one, shown, shape_of(problem))),
         directions=np.array([state.read for state in states]),
@@ -352,10 +355,7 @@ def _messages(exchanges: Sequence[Exchange], client: int, problem: Problem) -> A
         fits = sent.ndim == 2 and len(sent) == n and np.isfinite(sent).all() and sent.any()
         found.append(column_tiles(sent[:, :TILES], shape_of(problem)) if fits else grey)
     most = max((len(one) for one in found), default=1)
-    rows = [
-        np.pad(one, ((0, most - len(one)), (0, 0), (0, 0)), constant_values=0.5)
-        for one in (grey, *found)
-    ]
+    rows = [padded(one, most) for one in (grey, *found)]
     for k in range(2, len(rows)):
         if found[k - 1] is grey:
             rows[k] = rows[k - 1]
@@ -417,13 +417,6 @@ def _sine(factor: Array, private: Array) -> float:
     held, own = held @ held.T, own @ own.T
     held, own = held / np.linalg.norm(held), own / np.linalg.norm(own)
     return min(float(np.linalg.norm(own - float((held * own).sum()) * held)), 1.0)
-
-
-def _thumbnail(block: Array, problem: Problem) -> AnyArray:
-    """The first records of a client; grey where it holds fewer."""
-    found = tiles(block[:, :THUMBNAILS], problem)
-    few = THUMBNAILS - len(found)
-    return np.pad(found, ((0, few), (0, 0), (0, 0)), constant_values=0.5) if few else found
 
 
 def outcome_of(scene: Scene, settings: SceneSettings) -> Stored:

@@ -45,7 +45,6 @@ def clients_of(content: bytes) -> int:
 class Opened:
     """What a run's file says."""
 
-    features: int
     #: Method, parameters and public sizes.
     facts: dict[str, str]
     guarantee: Guarantee | None
@@ -56,8 +55,6 @@ class Opened:
     rounds: pd.DataFrame
     #: The answer, a row a feature.
     components: pd.DataFrame
-    #: Key of the attack that read the messages.
-    attack: str
     #: What stood in its way; empty where nothing did.
     note: str
     #: Of the client's matrix (or the sum) and its records, and what else the messages tell.
@@ -74,12 +71,6 @@ class Opened:
     def meanings(self) -> dict[str, Guarantee]:
         """What the guarantee says of other units; nothing where there is none."""
         return {} if self.guarantee is None else meanings(self.guarantee, self.most_samples)
-
-    @property
-    def complete(self) -> int | None:
-        """The first round after which the server holds the client's whole matrix."""
-        whole = self.rounds.loc[self.rounds["whole"], "round"]
-        return None if whole.empty else int(whole.iloc[0])
 
 
 class OpenedRun(Study[OpenedSettings, Opened]):
@@ -117,13 +108,11 @@ class OpenedRun(Study[OpenedSettings, Opened]):
             values = taken.found.values
             records = pd.DataFrame((values * np.where(values.sum(axis=0) < 0, -1.0, 1.0)).T)
         return Opened(
-            features=view.features,
             facts=_facts(trace),
             guarantee=trace.setting.guarantee,
             most_samples=int(view.samples.max()),
             rounds=_rounds(trace, states, settings.client),
             components=_components(trace, settings.client),
-            attack=found.best[0],
             note=" ".join(found.refused.values()),
             findings=found.findings,
             matrices=np.stack([shrunk(one.matrix[None])[0] for one in states]),
@@ -133,14 +122,8 @@ class OpenedRun(Study[OpenedSettings, Opened]):
 
     def tables(self, result: Opened, settings: OpenedSettings) -> dict[str, pd.DataFrame]:
         facts = pd.DataFrame({"fact": result.facts.keys(), "value": result.facts.values()})
-        said = frame(result.findings)
-        tables = {
-            "findings": said,
-            "facts": facts,
-            "rounds": result.rounds,
-            "components": result.components,
-        }
-        return tables if result.records is None else tables | {"records": result.records}
+        own = super().tables(result, settings)
+        return {"findings": frame(result.findings), "facts": facts, **own}
 
 
 def _deployment(trace: Trace, settings: OpenedSettings) -> Deployment:

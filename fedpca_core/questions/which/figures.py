@@ -302,12 +302,15 @@ def remedy_panel(remedy: Remedy, settings: FrontierSettings) -> Panel:
     tried = remedy.tried[np.isfinite(remedy.tried["value"].astype(float))]
     tried = tried[tried["lost"].notna()]
     described = settings.parameters()[remedy.name].label
+    lost, low, high = (
+        tried[name].astype(float).clip(FLOORS["unexplained"]) for name in ("lost", "low", "high")
+    )
     curve = Curve(
         "Best candidate",
-        tried["value"].to_numpy(dtype=float),
-        np.maximum(tried["lost"].to_numpy(dtype=float), FLOORS["unexplained"]),
-        lower=np.maximum(tried["low"].to_numpy(dtype=float), FLOORS["unexplained"]),
-        upper=np.maximum(tried["high"].to_numpy(dtype=float), FLOORS["unexplained"]),
+        tried["value"].astype(float),
+        lost,
+        lower=low,
+        upper=high,
         colour="centralized",
         marker=True,
         labels=[METHODS[key].title for key in tried["method"]],
@@ -346,24 +349,20 @@ def look(found: TableLook, settings: FrontierSettings) -> Parts:
 
 def scree(found: TableLook, settings: FrontierSettings) -> Panel:
     """The variance of every component, without noise and as an ε leaves it."""
-    rows = found.spectrum
-    component = rows["component"].to_numpy(dtype=float)
-    curves = [
-        Curve(
-            "Your records",
-            component,
-            rows["variance"].where(rows["variance"] > 0),
-            colour="centralized",
-            marker=True,
-            simulation_only=True,
-        )
-    ]
-    noise: tuple[Baseline, ...] = ()
+    rows = found.spectrum[["component", "variance", "noisy"]].where(lambda one: one > 0)
+    titles, noise = {"variance": "Your records"}, tuple[Baseline, ...]()
     if rows["noisy"].notna().any():
-        under = f"Released under ε = {short(settings.needed_epsilon)}"
-        noisy = rows["noisy"].where(rows["noisy"] > 0)
-        curves.append(Curve(under, component, noisy, colour="fedpower", marker=True))
+        titles["noisy"] = f"Released under ε = {short(settings.needed_epsilon)}"
         noise = (Baseline("largest of the noise", found.noise, simulation_only=True),)
+    curves = plot(
+        rows.melt("component"),
+        *("component", "value", "variable"),
+        names=titles,
+        colours={"variance": "centralized", "noisy": "fedpower"},
+        truths=("variance",),
+        spread=False,
+        marker=True,
+    )
     return Panel.of("scree", curves, baselines=noise)
 
 

@@ -87,13 +87,6 @@ class FirstLook(Study[FrontierSettings, TableLook]):
             spectrum, noise, _scores(truth, axes, settings.seed), _loadings(truth, axes), refusal
         )
 
-    def tables(self, result: TableLook, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
-        return {
-            "spectrum": result.spectrum,
-            "scores": result.scores,
-            "loadings": result.loadings,
-        }
-
 
 def _released(problem: Problem) -> tuple[Array, float]:
     """Eigenvalues of the noisy pool, (features,), and the largest of its noise."""

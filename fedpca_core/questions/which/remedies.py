@@ -6,7 +6,7 @@ control takes, from the seeds of the advice. What is found was run: who asks for
 """
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -134,11 +134,6 @@ class Remedies(InPieces[FrontierSettings, Found]):
     def piece(self, settings: FrontierSettings, data: OwnData | None) -> Run[Found]:
         yield Step(0.0, "Every demand is as weak as it can be")
         return Found()
-
-    def piece_identity(
-        self, settings: FrontierSettings, which: str, data: OwnData | None
-    ) -> Hashable:
-        return self.identity(settings, data), which
 
     def run_piece(self, settings: FrontierSettings, which: str, data: OwnData | None) -> Run[Found]:
         base = replace(settings, searches=False)

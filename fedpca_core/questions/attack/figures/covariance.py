@@ -1,5 +1,6 @@
 """What a server makes of a client's covariance: pictures, errors, the finding, the messages."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,7 @@ from fedpca_core.questions.home.words import angle
 from fedpca_core.settings import short
 from fedpca_core.study import pictures
 from fedpca_core.study.facts import data_note
-from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Images, Panel, plot
+from fedpca_core.study.panels import ROUNDING, Curve, Images, Panel, plot
 from fedpca_core.study.parts import (
     Caption,
     Chart,
@@ -36,12 +37,7 @@ def reconstructed(found: Reconstructed, settings: AttackSettings) -> Parts:
     if not found.recoveries:
         return
     yield verdict(found)
-    yield Chart(
-        "attack_view",
-        panels(found, settings),
-        rows(found),
-        rounds=found.rounds,
-    )
+    yield Chart("attack_view", panels(found, settings), rows(found), rounds=found.rounds)
 
 
 def rows(found: Reconstructed) -> list[list[Images]]:
@@ -95,8 +91,7 @@ def panels(found: Reconstructed, settings: AttackSettings) -> list[Panel]:
     errors = ClientReconstruction().tables(found, settings)["errors"]
     several = settings.starts > 1
     guesses = tuple(
-        Baseline(f"{one.label}: {short(one.error, 2)}", one.error, one.simulation_only)
-        for one in found.guesses
+        replace(one, label=f"{one.label}: {short(one.value, 2)}") for one in found.guesses
     )
     progress = tuple(
         Curve(METHODS[m].title, np.arange(len(one.progress)), np.maximum(one.progress, ROUNDING))

@@ -4,7 +4,7 @@ import numpy as np
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import AnyArray
-from fedpca_core.findings import Finding, Status
+from fedpca_core.findings import Status
 from fedpca_core.questions.attack.records.from_models import FromModels
 from fedpca_core.questions.attack.records.pictures import SHOWN
 from fedpca_core.questions.attack.records.study import MethodRecords, RecordsTaken, stand_in
@@ -44,26 +44,16 @@ def records(result: RecordsTaken, settings: AttackSettings) -> Parts:
 
 def headline(method: str, result: RecordsTaken, settings: AttackSettings) -> str:
     """One line a method, above the pictures: the finding after the last round."""
-    one = result.found[method]
+    one, title = result.found[method], METHODS[method].title
     matrix, records = one.findings[-1]
-    return f"**{METHODS[method].title}**: {_words(one, matrix, records, result, settings)}"
-
-
-def _words(
-    one: MethodRecords,
-    matrix: Finding,
-    records: Finding,
-    result: RecordsTaken,
-    settings: AttackSettings,
-) -> str:
     if records.status is not Status.OPEN:
         of_matrix = f"; the matrix: {matrix.words}" if matrix is not records else ""
-        return f"the records: {records.words}{of_matrix}."
+        return f"**{title}**: the records: {records.words}{of_matrix}."
     what = "every difference between the" if one.differences else "all"
     whose = "that joined" if settings.joined else f"of {result.facts.client(settings.client)}"
     guess = "" if one.step is None else f", the step of its grid, {one.step:.4g}, found by trial"
     return (
-        f"after round {one.certified} the server has **{what} {result.records} "
+        f"**{title}**: after round {one.certified} the server has **{what} {result.records} "
         f"{things(stand_in(settings))} {whose}**, certified{guess}; in truth "
         f"{one.exact} of {result.records} are exact."
     )

@@ -1,6 +1,6 @@
 """The maps of what is at risk: records a client, or noise, against the kind of data."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -22,21 +22,19 @@ from fedpca_core.study.sweep import Swept
 BOUNDARY = dict(zip((RANK, SEVERAL, PRECISION), names("risk-ends").values(), strict=True))
 
 
+#: What varies, and over which values.
+VARIED: Mapping[str, tuple[str, Sequence[float]]] = {
+    "records_per_client": ("records per client", RECORDS),
+    "upload_noise": ("relative noise on uploads", NOISE),
+}
+
+
 def at_risk(swept: Swept, settings: AttackSettings) -> Parts:
-    """By records a client."""
-    return shares(swept, "records per client", RECORDS)
-
-
-def noise_at_risk(swept: Swept, settings: AttackSettings) -> Parts:
-    """By noise on uploads."""
-    return shares(swept, "relative noise on uploads", NOISE)
-
-
-def shares(swept: Swept, varied: str, varying: Sequence[float]) -> Parts:
     """Share of clients whose records are certified, and why it ends where it ends.
 
     The map has all its cells from the beginning, so that nothing moves while they fill.
     """
+    varied, varying = VARIED[swept.parameter]
     kinds, columns = list(ROWS), np.sort(varying)
     bands = [swept.band(name, "recovered") for name in kinds]
     values = np.full((len(kinds), len(columns)), np.nan)

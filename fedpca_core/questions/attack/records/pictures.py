@@ -72,6 +72,12 @@ def column_tiles(columns: Array, shape: tuple[int, int]) -> AnyArray:
     return 0.5 + 0.5 * scaled.T.reshape(-1, *shape)
 
 
+def padded(pictures: AnyArray, count: int) -> AnyArray:
+    """At least so many pictures: grey where there are fewer."""
+    few = max(0, count - len(pictures))
+    return np.pad(pictures, ((0, few), (0, 0), (0, 0)), constant_values=0.5)
+
+
 def beside(taken: Taken | None, private: Array, truth: Problem) -> tuple[Array | None, BoolArray]:
     """Certified records in the order of the private ones, and which of their values are these.
 

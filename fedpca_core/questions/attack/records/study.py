@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -156,28 +157,22 @@ class ClientRecords(Study[AttackSettings, RecordsTaken]):
                 dict(refusals),
             )
 
-        methods = (*chosen.attacked, *chosen.once)
-        for method, (begin, end) in in_turn(methods):
-
-            def news(
-                step: Step[ClientTrial],
-                method: str = method,
-                begin: float = begin,
-                end: float = end,
-            ) -> Step[RecordsTaken]:
-                share = begin + (end - begin) * step.fraction
-                if step.result is None:
-                    return Step(share, step.text)
+        def news(
+            method: str, begin: float, end: float, step: Step[ClientTrial]
+        ) -> Step[RecordsTaken]:
+            if step.result is not None:
                 found[method] = _described(step.result, truth, private)
-                return Step(share, step.text, result())
+            share = begin + (end - begin) * step.fraction
+            return Step(share, step.text, None if step.result is None else result())
 
+        for method, share in in_turn((*chosen.attacked, *chosen.once)):
             try:
                 tried = client_trial(problem, method, chosen, earlier)
-                seen = yield from changed(tried, news)
+                seen = yield from changed(tried, partial(news, method, *share))
                 found[method] = _described(seen, truth, private)
             except InvalidInput as refusal:
                 refusals[method] = str(refusal)
-            yield Step(end, METHODS[method].title, result())
+            yield Step(share[1], METHODS[method].title, result())
         return result()
 
     def tables(self, result: RecordsTaken, settings: AttackSettings) -> dict[str, pd.DataFrame]:
@@ -209,11 +204,7 @@ class ClientRecords(Study[AttackSettings, RecordsTaken]):
         rows = {
             f"rows_{method}": one.table for method, one in found.items() if one.table is not None
         }
-        return {
-            "summary": summary,
-            "rounds": rounds,
-            **rows,
-        }
+        return {"summary": summary, "rounds": rounds, **rows}
 
 
 def _described(seen: ClientTrial, truth: Problem, private: Array) -> MethodRecords:
@@ -230,7 +221,8 @@ def _described(seen: ClientTrial, truth: Problem, private: Array) -> MethodRecor
     arrived = [_received(seen.view, trial.client, k) for k in range(len(states))]
     widest = max(1, *(min(one.shape[1], pictures.SHOWN) for one in arrived))
     came = [
-        _padded(pictures.column_tiles(one[:, : pictures.SHOWN], shape), widest) for one in arrived
+        pictures.padded(pictures.column_tiles(one[:, : pictures.SHOWN], shape), widest)
+        for one in arrived
     ]
     judged = None if found is None else found.certificate
     return MethodRecords(
@@ -280,12 +272,6 @@ def _rows(values: Array, problem: Problem) -> pd.DataFrame:
     divisor = None if problem.announced is None else problem.announced.divisor
     own = values if divisor is None else values * divisor[:, None]
     return pd.DataFrame(own.T.round(6) + 0.0, columns=list(problem.feature_names) or None)
-
-
-def _padded(tiles: AnyArray, count: int) -> AnyArray:
-    """Grey where a message had fewer columns."""
-    grey = np.full((count - len(tiles), *tiles.shape[1:]), 0.5)
-    return np.concatenate([tiles, grey])
 
 
 def _small(tiles: AnyArray) -> AnyArray:
