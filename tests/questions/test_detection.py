@@ -89,7 +89,7 @@ def test_the_threshold_is_a_view_and_moves_the_summary_only():
 def test_published_and_detection_give_one_method_one_number():
     """At the oracle's threshold, with the parameters of the sidebar, on both topics."""
     settings = replace(QUICK, rule="oracle", penalty_factor=8.0, local_steps=5)
-    table = outcome(STUDIES["published"].run(settings)).table.set_index("method")
+    table = outcome(STUDIES["published"].run(settings)).table_1.set_index("method")
     summary = outcome(STUDIES["detection"].run(settings)).summary(settings).set_index("detector")
     for name in ("FedPG", "FedAE", "Norm only", "Self-learning PCA", "Always alarm"):
         for measure in ("f1", "recall", "auc"):
@@ -103,14 +103,14 @@ def test_published_and_detection_give_one_method_one_number():
 def test_learning_shows_corrected_and_printed_rules():
     everybody = replace(QUICK, rounds=200, participation=1.0)
     found = outcome(STUDIES["learning"].run(everybody))
-    end = {name: table["distance"].iloc[-1] for name, table in found.approach.items()}
+    end = {name: table["distance"].iloc[-1] for name, table in found.approach.groupby("method")}
     assert end["FedPG, corrected"] < 1e-5
     assert end["FedPG, printed projection"] > 0.05
     assert found.progress is not None
     np.testing.assert_allclose(
         found.progress["progress"], found.progress["consensus"] + found.progress["stationarity"]
     )
-    table = found.approach["FedPG, corrected"]
+    table = found.approach[found.approach["method"] == "FedPG, corrected"]
     last = found.progress.iloc[-1]
     assert last["round"] == 200
     assert table["distance"].iloc[-1] == pytest.approx(last["distance"], rel=1e-6, abs=1e-12)
@@ -313,7 +313,7 @@ def test_every_topic_says_what_its_run_guarantees(key: str) -> None:
         # Of the client's own covariance the server now has what the noise leaves of it.
         assert found.errors[-1] > 1.5 * clear.errors[-1]
     if key == "detection-costs":
-        assert "FedAE" in set(clear.table["method"]) - set(found.table["method"])
+        assert "FedAE" in set(clear.costs["method"]) - set(found.costs["method"])
 
 
 def test_the_printed_table_is_without_noise() -> None:
@@ -324,4 +324,4 @@ def test_the_printed_table_is_without_noise() -> None:
     clear = outcome(published.run(replace(few, epsilon=math.inf)), lambda s: s.result is None)
     assert found.facts.promised is None
     measured = ["method", "auc", "recall"]
-    pd.testing.assert_frame_equal(found.table[measured], clear.table[measured])
+    pd.testing.assert_frame_equal(found.table_1[measured], clear.table_1[measured])

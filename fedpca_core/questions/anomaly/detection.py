@@ -319,7 +319,7 @@ class Spent:
     #: Columns ``method bytes_up`` (one client, one round; once where there is one round)
     #: ``megabytes`` (both directions, all clients and rounds) ``training_seconds
     #: microseconds_per_flow`` (measured here).
-    table: pd.DataFrame
+    costs: pd.DataFrame
     #: a_round, once: Bytes up of one client in a round, and for its covariance once.
     a_round: int
     once: int
@@ -351,9 +351,6 @@ class Costs(Topic[Spent]):
             found.append((yield from part(detector(name, settings, data), *share)))
         return _spent(on, settings, found)
 
-    def tables(self, result: Spent, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
-        return {"costs": result.table}
-
 
 def _spent(on: DetectionTask, settings: AnomalySettings, found: list[Detector]) -> Spent:
     exact, own = found[0], found[1]
@@ -361,7 +358,7 @@ def _spent(on: DetectionTask, settings: AnomalySettings, found: list[Detector]) 
     return Spent(
         title=own.name,
         facts=TaskFacts.of(on),
-        table=pd.DataFrame(_rows(on, found)),
+        costs=pd.DataFrame(_rows(on, found)),
         a_round=_FLOAT32 * own.upload_floats,
         once=_FLOAT32 * exact.upload_floats,
         break_even=(features + 1) / 2 / k,
@@ -412,7 +409,7 @@ class BesidePublished:
     facts: TaskFacts
     #: ``method``, ours under the names of `MEASURES` and the paper's as ``published_*``, in per
     #: cent except the areas; NaN where there is none.
-    table: pd.DataFrame
+    table_1: pd.DataFrame
 
 
 class PublishedTable(Topic[BesidePublished]):
@@ -447,9 +444,6 @@ class PublishedTable(Topic[BesidePublished]):
         share_ = on.attack_share
         ours["Always alarm"] = _in_per_cent(always_alarm(share_), (0.5, share_))
         return BesidePublished(facts, _table(facts, ours))
-
-    def tables(self, result: BesidePublished, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
-        return {"table_1": result.table}
 
 
 def _table(facts: TaskFacts, ours: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from fedpca_core.papers import iot
 from fedpca_core.papers.registry import quote
 from fedpca_core.questions.anomaly.detection import Alarmed, BesidePublished, Findings, Spent
 from fedpca_core.questions.anomaly.leaks import FITTED_FEATURES, Leaked
-from fedpca_core.questions.anomaly.learning import FULL_ROUNDS, Learning, Learnt, best, span
+from fedpca_core.questions.anomaly.learning import FULL_ROUNDS, Learnt, best, span
 from fedpca_core.questions.anomaly.poisoned import FIRST, LAST, ROUNDS, RULES, Courses, Poisoned
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import present
@@ -79,7 +78,8 @@ def detection(found: Findings, settings: AnomalySettings) -> Parts:
     if found.facts.labelled:
         yield Caption("AUC and average precision lie between 0 and 1; all other columns are in %.")
     if found.local is not None:
-        yield self_learning_story(found)
+        low, high = found.own_false_alarms
+        yield words("anomaly-local", auc=found.local.auc, low=low, high=high)
 
 
 def _rates(found: Findings, settings: AnomalySettings) -> Parts:
@@ -164,13 +164,6 @@ def verdict(found: Findings, settings: AnomalySettings) -> str:
     return text + f"; always raising the alarm has {always:.1%}."
 
 
-def self_learning_story(found: Findings) -> str:
-    """Why a client on its own does worse."""
-    assert found.local is not None
-    low, high = found.own_false_alarms
-    return words("anomaly-local", auc=found.local.auc, low=low, high=high)
-
-
 def roc_and_precision(found: Findings) -> list[Panel]:
     """ROC and precision-recall curves of all detectors."""
     roc, precision = [], []
@@ -244,8 +237,12 @@ def _one_alarm(found: Alarmed, settings: AnomalySettings, limit: float) -> Parts
     shown = table.head(LARGEST).rename(columns=columns)
     shown["Measured"] = [short(value) for value in shown["Measured"]]
     features = Table(written(shown, {"Standardised": 2}, 1), "Features")
-    bars = Chart("parts_view", [contribution_bars(table.head(LARGEST))])
-    yield Columns([[bars], [features]])
+    largest = table.head(LARGEST)
+    names, shares = list(largest["feature"]), largest["share"]
+    bars = Panel.of(
+        "contributions", [Curve("share of the score", names, shares, colour="series 2")]
+    )
+    yield Columns([[Chart("parts_view", [bars])], [features]])
 
 
 def live(found: Alarmed, limit: float) -> Panel:
@@ -274,14 +271,6 @@ def by_type(table: pd.DataFrame) -> Panel:
             Curve("caught", names, 100 * ordered["caught"], colour="series 0"),
             Curve("missed", names, 100 * (1 - ordered["caught"]), colour="series 1"),
         ),
-    )
-
-
-def contribution_bars(table: pd.DataFrame) -> Panel:
-    """The largest contributions to one score."""
-    return Panel.of(
-        "contributions",
-        (Curve("share of the score", list(table["feature"]), table["share"], colour="series 2"),),
     )
 
 
@@ -314,7 +303,7 @@ SPENT_DIGITS = {"Bytes up": 0, "µs a flow": 3}
 def costs(found: Spent, settings: AnomalySettings) -> Parts:
     """Bytes and seconds of each method."""
     yield words("anomaly-spent", found=found)
-    table = written(found.table.rename(columns=SPENT), SPENT_DIGITS)
+    table = written(found.costs.rename(columns=SPENT), SPENT_DIGITS)
     yield Table(table, "What each method costs")
     yield Caption(words("anomaly-bytes"))
 
@@ -330,7 +319,7 @@ def published(found: BesidePublished, settings: AnomalySettings) -> Parts:
         yield Note(
             "The paper's Table I covers UNSW-NB15 and TON-IoT. Our runs on these data stand alone.",
         )
-    yield Table(beside(found.table), "Table I beside ours")
+    yield Table(beside(found.table_1), "Table I beside ours")
     text = "All rates are at the oracle's threshold, as in the paper, not at a training quantile."
     if found.facts.published_as in iot.TABLE_I:
         text += " " + words("anomaly-cells")
@@ -386,10 +375,11 @@ LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 def learning(found: Learnt, settings: AnomalySettings) -> Parts:
     """Corrected and printed rules, and the progress measure."""
-    approach = Learning().tables(found, settings)["approach"]
-    look: dict[str, Any] = {"colours": {name: colour(name) for name in found.approach}}
+    look: dict[str, Any] = {"colours": {name: colour(name) for name in found.approach["method"]}}
     panels = [
-        Panel.of(name, plot(approach, "round", what, "method", least=least, spread=False, **look))
+        Panel.of(
+            name, plot(found.approach, "round", what, "method", least=least, spread=False, **look)
+        )
         for name, what, least in (
             ("approach", "excess_loss", 1e-14),
             ("anomaly-distance", "distance", 1e-12),
@@ -454,39 +444,32 @@ def sweeps(found: Swept, settings: AnomalySettings) -> Parts:
 def along(found: Swept, label: str, title: str) -> list[Panel]:
     """AUC, distance and time along one setting."""
     several = found.table["seed"].nunique() > 1
-
-    def panel(name: str) -> Panel:
-        measure = name.removeprefix("sweep_")
-        names = {"federated": title, "centralised": "centralised PCA", "norm": "norm only"}
-        looks = {"federated": title, "centralised": "Centralised PCA", "norm": "Norm only"}
-        curves = [
-            plot(
-                found.of(measure),
-                *("value", "result", "series"),
-                names={series: title_of},
-                colours={series: colour(looks[series])},
-                truths={"auc": ("centralised",), "distance": ("federated",)}.get(measure, ()),
-                least=1e-12 if measure == "distance" else 0.0,
-                spread=several,
-                marker=series == "federated",
-            )
-            for series, title_of in names.items()
-        ]
-        return Panel.of(
-            name,
-            tuple(chain(*curves)),
-            x_title=label.lower(),
-            log_x=found.parameter in ("penalty_factor", "local_steps"),
-            integer_x=found.parameter != "penalty_factor",
-        )
-
     timed = found.parameter in ("clients", "local_steps")
-    drawn = {
-        "sweep_auc": "norm" in found.series,
-        "sweep_distance": True,
-        "sweep_seconds": timed,
-    }
-    return [panel(name) for name, shown in drawn.items() if shown]
+    drawn = {"auc": "norm" in found.series, "distance": True, "seconds": timed}
+    names = {"federated": title, "centralised": "centralised PCA", "norm": "norm only"}
+    looks = {"federated": title, "centralised": "Centralised PCA", "norm": "Norm only"}
+    truths = {"auc": ("centralised",), "distance": ("federated",)}
+    panels = []
+    for measure in (name for name, shown in drawn.items() if shown):
+        curves = plot(
+            found.of(measure),
+            *("value", "result", "series"),
+            names=names,
+            colours={series: colour(look) for series, look in looks.items()},
+            truths=truths.get(measure, ()),
+            least=1e-12 if measure == "distance" else 0.0,
+            spread=several,
+        )
+        panels.append(
+            Panel.of(
+                f"sweep_{measure}",
+                [replace(curve, marker=curve.name == title) for curve in curves],
+                x_title=label.lower(),
+                log_x=found.parameter in ("penalty_factor", "local_steps"),
+                integer_x=found.parameter != "penalty_factor",
+            )
+        )
+    return panels
 
 
 # ------------------------------------------------------------------ leaks

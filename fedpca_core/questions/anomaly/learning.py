@@ -34,8 +34,8 @@ class Learnt:
     facts: TaskFacts
     #: Ratio of the eigenvalues of S at the cut (simulation only).
     gap: float
-    #: Simulation only.
-    approach: Mapping[str, pd.DataFrame]
+    #: method, round, excess_loss, distance (simulation only).
+    approach: pd.DataFrame
     #: Columns of `fedpca_core.metrics.admm.frame` (simulation only); None until it is there, or
     #: where the run is too large to be held.
     progress: pd.DataFrame | None = None
@@ -56,28 +56,24 @@ class Learning(Topic[Learnt]):
         values, k = on.problem.eigenvalues, settings.components
         facts, gap = TaskFacts.of(on), float(values[k - 1] / max(values[k], 1e-300))
         works = variants(settings)
-        tables: dict[str, pd.DataFrame] = {}
+        approach = pd.DataFrame()
         for index, (name, algorithm) in enumerate(works.items()):
             share = index / (len(works) + 1), (index + 1) / (len(works) + 1)
             one = run(settings, algorithm, on.problem, Channel(), text=f"Running {name}")
             trace = yield from part(one, *share)
-            tables[name] = progress.approach(trace, on.problem)
-            yield Step(share[1], "Running the next", Learnt(facts, gap, dict(tables)))
+            found = progress.approach(trace, on.problem)[["round", "excess_loss", "distance"]]
+            found.insert(0, "method", name)
+            approach = pd.concat([approach, found], ignore_index=True)
+            yield Step(share[1], "Running the next", Learnt(facts, gap, approach))
         rounds, text = min(settings.rounds, FULL_ROUNDS), "Reading the augmented Lagrangian"
         kept: dict[str, Any] = {"rounds": rounds, "record": "full", "text": text}
         last = run(settings, settings.algorithm(), on.problem, Channel(), **kept)
         trace = yield from part(last, len(works) / (len(works) + 1), 0.95)
         if trace.states is None:
-            return Learnt(facts, gap, tables)
+            return Learnt(facts, gap, approach)
         yield Step(0.95, text)
         every = max(1, trace.rounds // _POINTS)
-        return Learnt(facts, gap, tables, progress.frame(trace, on.problem, every=every))
-
-    def tables(self, result: Learnt, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
-        parts = [table.assign(method=name) for name, table in result.approach.items()]
-        approach = pd.concat(parts, ignore_index=True)
-        found = {"approach": approach[["method", "round", "excess_loss", "distance"]]}
-        return found if result.progress is None else found | {"progress": result.progress}
+        return Learnt(facts, gap, approach, progress.frame(trace, on.problem, every=every))
 
 
 def variants(settings: AnomalySettings) -> dict[str, ConsensusADMM]:

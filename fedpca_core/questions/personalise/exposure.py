@@ -127,9 +127,11 @@ class Exposure(Study[PersonaliseSettings, Exposed]):
             algorithm = algorithm.prepared(problem.client_data)
             trace = simulate(problem, algorithm, rounds=ROUNDS, seed=small.seed)
             followed = yield from part(_follow(algorithm, trace), *share)
-            errors[start] = _distances(followed, trace)
+            recovered = [[one.frame for one in tracked if one.round] for tracked in followed]
+            errors[start] = _distances(recovered, trace)
             if start == "common":
-                baseline = _looking_on(trace, len(followed))
+                common = [exchange.downlink["centre"] for exchange in trace.transcript.exchanges]
+                baseline = _distances([common] * len(followed), trace)
                 for client, tracked in enumerate(followed):
                     yield Step(0.5, f"Client {client}, covariance")
                     truth.append(_data_errors(problem, algorithm, trace, client, tracked))
@@ -168,24 +170,13 @@ def _follow(algorithm: PersonalizedPCA, trace: Trace) -> Part[list[list[attack.F
     return followed
 
 
-def _distances(followed: Sequence[Sequence[attack.FrameOfRound]], trace: Trace) -> Array:
-    """Median distance of the recovered frames from the clients' own, round by round."""
-    found = np.full((len(followed), ROUNDS + 1), np.nan)
-    for client, tracked in enumerate(followed):
-        for item in tracked:
-            true = trace.estimates[item.round, client]
-            found[client, item.round] = _apart(item.frame, true)
-    return np.concatenate([[np.nan], np.median(found[:, 1:], axis=0)])
-
-
-def _looking_on(trace: Trace, attacked: int) -> Array:
-    """Median distance of the common frame of each round from the frames clients then had."""
-    centres = [exchange.downlink["centre"] for exchange in trace.transcript.exchanges]
-    guesses = [
-        [_apart(centre, trace.estimates[row, client]) for client in range(attacked)]
-        for row, centre in enumerate(centres, start=1)
+def _distances(frames: Sequence[Sequence[Array]], trace: Trace) -> Array:
+    """Median distance of the frames that are taken for the clients' from their own, by round."""
+    found = [
+        [_apart(frame, trace.estimates[row, client]) for row, frame in enumerate(own, start=1)]
+        for client, own in enumerate(frames)
     ]
-    return np.concatenate([[np.nan], np.median(guesses, axis=1)])
+    return np.concatenate([[np.nan], np.median(found, axis=0)])
 
 
 def _apart(found: Array, true: Array) -> float:

@@ -100,29 +100,33 @@ class Collaboration:
         return len(self.order)
 
 
+def _mean(models: Array, problem: PersonalProblem) -> float:
+    """Fresh error of models, or of one for all clients, in the mean over them."""
+    return float(fresh_ratios(models, problem).mean())
+
+
 class _Meters:
     """Errors and bytes of the runs so far; no model is kept but the last of each."""
 
     def __init__(self, problem: PersonalProblem, planned: int) -> None:
-        self._problem = problem
-        self._planned = planned
-        self._facts = Facts.of(problem)
-        best = oracles(problem)
-        self._limits = {
-            ALONE: float(fresh_ratios(best["local"], problem).mean()),
-            SHARED: float(fresh_ratios(best["global"], problem).mean()),
+        self._problem, self._models = problem, problem.frames
+        best, angles = oracles(problem), angles_between(problem.frames[:SHOWN])
+        #: What stays the same from round to round.
+        self._known: dict[str, Any] = {
+            "planned": planned,
+            "limits": {
+                ALONE: _mean(best["local"], problem),
+                SHARED: _mean(best["global"], problem),
+            },
+            "centre": np.nan if problem.centre is None else _mean(problem.centre, problem),
+            "angles": angles,
+            "median_angle": float(np.median(angles[np.triu_indices(len(angles), 1)])),
+            "facts": Facts.of(problem),
         }
-        self._centre = (
-            float("nan")
-            if problem.centre is None
-            else float(fresh_ratios(problem.centre, problem).mean())
-        )
-        self._angles = angles_between(problem.frames[:SHOWN])
         self._fresh: dict[str, list[float]] = {key: [] for key in COMPARED}
         self._training: dict[str, list[float]] = {key: [] for key in COMPARED}
         self._bytes = dict.fromkeys(COMPARED, 0)
         self._latest: dict[str, Array] = {}
-        self._models = problem.frames
 
     def read(self, key: str, estimate: Array, sent: int) -> None:
         """Measure one method after one round."""
@@ -138,21 +142,15 @@ class _Meters:
         mine = self._latest[PERSONAL]
         gains = {key: self._latest[key] - mine for key in (ALONE, SHARED)}
         order = np.argsort(-gains[ALONE], kind="stable")
-        pairs = self._angles[np.triu_indices(len(self._angles), 1)]
         return Collaboration(
             fresh={key: np.array(values) for key, values in self._fresh.items()},
             training={key: np.array(values) for key, values in self._training.items()},
-            planned=self._planned,
-            limits=self._limits,
-            centre=self._centre,
             order=order,
             gains={key: values[order] for key, values in gains.items()},
             better=int((gains[ALONE] > 0).sum()),
-            angles=self._angles,
             learned=angles_between(self._models[:SHOWN]),
-            median_angle=float(np.median(pairs)),
             bytes_sent=dict(self._bytes),
-            facts=self._facts,
+            **self._known,
         )
 
 
@@ -296,8 +294,8 @@ class CollaborationSweep(Sweep[PersonaliseSettings]):
         algorithm = replace(settings.personalised(), start_from=start)
         found = {
             PERSONAL: (yield from _settled(problem, algorithm, settings.rounds, settings.seed)),
-            ALONE: float(fresh_ratios(best["local"], problem).mean()),
-            SHARED: float(fresh_ratios(best["global"], problem).mean()),
+            ALONE: _mean(best["local"], problem),
+            SHARED: _mean(best["global"], problem),
         }
         return {METHODS[key].title: {FRESH: value} for key, value in found.items()}
 
@@ -309,7 +307,7 @@ def _settled(
     wire = Channel(record="estimates")
     errors: list[float] = []
     for entry in stream(problem, algorithm, rounds=rounds, seed=seed, channel=wire):
-        errors.append(float(fresh_ratios(entry.estimate, problem).mean()))
+        errors.append(_mean(entry.estimate, problem))
         if len(errors) > 10 and abs(errors[-1] - errors[-11]) < SETTLED:
             break
         yield Step(entry.index / rounds, "")
