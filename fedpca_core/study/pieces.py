@@ -61,7 +61,7 @@ class InPieces(Study[S, R], Generic[S, R]):
 
     def piece_identity(self, settings: S, which: Any, data: OwnData | None) -> Hashable:
         """What a piece depends on."""
-        if isinstance(which, Settings):
+        if hasattr(which, "parameters"):  # settings
             return self.worker.identity(which, data)
         return self.identity(settings, data), which
 

@@ -445,12 +445,13 @@ def along(found: Swept, label: str, title: str) -> list[Panel]:
     """AUC, distance and time along one setting."""
     several = found.table["seed"].nunique() > 1
     timed = found.parameter in ("clients", "local_steps")
-    drawn = {"auc": "norm" in found.series, "distance": True, "seconds": timed}
+    drawn = {"sweep_auc": "norm" in found.series, "sweep_distance": True, "sweep_seconds": timed}
     names = {"federated": title, "centralised": "centralised PCA", "norm": "norm only"}
     looks = {"federated": title, "centralised": "Centralised PCA", "norm": "Norm only"}
     truths = {"auc": ("centralised",), "distance": ("federated",)}
     panels = []
-    for measure in (name for name, shown in drawn.items() if shown):
+    for name in (name for name, shown in drawn.items() if shown):
+        measure = name.removeprefix("sweep_")
         curves = plot(
             found.of(measure),
             *("value", "result", "series"),
@@ -462,7 +463,7 @@ def along(found: Swept, label: str, title: str) -> list[Panel]:
         )
         panels.append(
             Panel.of(
-                f"sweep_{measure}",
+                name,
                 [replace(curve, marker=curve.name == title) for curve in curves],
                 x_title=label.lower(),
                 log_x=found.parameter in ("penalty_factor", "local_steps"),

@@ -154,29 +154,25 @@ def finding(swept: Swept, kind: str) -> Finding:
     It counts as had in part where it is nearer than the public guess, and as not opened elsewhere:
     another attacker may do better.
     """
+    guess, start, at_the_edge = last_value(swept, PUBLIC), None, False
+    assert guess is not None
     if kind == "none":
-        error, guess = last_value(swept, kind), last_value(swept, PUBLIC)
-        assert error is not None and guess is not None
-        figure = Figure(error, "relative error", draws=RUNS)
-        if error < BEATEN * guess:
-            against = "compared with the truth"
-            return Finding(Target.COVARIANCE, Status.PARTLY, "ridge", figure, against, tried=1)
-        nearer = "a guess without any message is as near, which proves nothing"
-        return Finding(Target.COVARIANCE, Status.NOT_OPENED, figure=figure, basis=nearer, tried=1)
-    band = swept.band(kind, "error")
-    start, at_the_edge = beats_guess_from(swept, kind)
-    least, largest = float(band.middle.min()), float(band.x[-1])
-    figure = Figure(least, "relative error", draws=RUNS)
-    if start is None:
-        basis = (
-            f"at every ε up to {largest:g} a guess without any message is as near, which proves "
-            "nothing"
-        )
-        return Finding(Target.COVARIANCE, Status.NOT_OPENED, figure=figure, basis=basis, tried=1)
-    basis = f"nearer than a guess without any message from ε = {start:g} on"
-    if at_the_edge:
-        basis += ", the smallest ε that was tried"
-    return Finding(Target.COVARIANCE, Status.PARTLY, "ridge", figure, basis, tried=1)
+        error = last_value(swept, kind)
+        assert error is not None
+        had, closed = error < BEATEN * guess, "a guess without any message is as near"
+        basis = "compared with the truth"
+    else:
+        band = swept.band(kind, "error")
+        start, at_the_edge = beats_guess_from(swept, kind)
+        error, largest, had = float(band.middle.min()), float(band.x[-1]), start is not None
+        closed = f"at every ε up to {largest:g} a guess without any message is as near"
+        basis = f"nearer than a guess without any message from ε = {start or 0:g} on"
+        basis += ", the smallest ε that was tried" * at_the_edge
+    figure = Figure(error, "relative error", draws=RUNS)
+    if had:
+        return Finding(Target.COVARIANCE, Status.PARTLY, "ridge", figure, basis, tried=1)
+    basis = f"{closed}, which proves nothing"
+    return Finding(Target.COVARIANCE, Status.NOT_OPENED, figure=figure, basis=basis, tried=1)
 
 
 def beats_guess_from(swept: Swept, calibration: str) -> tuple[float | None, bool]:

@@ -110,21 +110,11 @@ def records(settings: PrivacySettings, data: OwnData | None = None) -> Problem:
     Raises InvalidInput: more numbers than a visitor waits for, or no file where the settings ask
     for one.
     """
-    c = settings
-    if c.problem in REAL:
-        digest = data.digest if c.problem == "table" and data is not None else ""
-        prepared = digest, math.isfinite(c.epsilon)
-        real = (*prepared, *(getattr(c, name) for name in _PROBLEM_FIELDS))
-        return _PROBLEMS.get(real, lambda: _real(c, data))
-    numbers = c.features * c.clients * samples(c)
-    require(
-        numbers <= LARGEST_DATA,
-        f"{c.clients} clients with {samples(c):,} records of {c.features} features are "
-        f"{numbers:,} numbers to draw; choose fewer clients, samples or features "
-        f"(at most {LARGEST_DATA:,} numbers).",
-    )
-    key = tuple(getattr(c, name) for name in _PROBLEM_FIELDS)
-    return _PROBLEMS.get(key, lambda: _drawn(c))
+    c, real = settings, settings.problem in REAL
+    own = data.digest if c.problem == "table" and data is not None else ""
+    prepared = (own, math.isfinite(c.epsilon)) if real else ()
+    key = (*prepared, *(getattr(c, name) for name in _PROBLEM_FIELDS))
+    return _PROBLEMS.get(key, lambda: _real(c, data) if real else _drawn(c))
 
 
 def _real(c: PrivacySettings, data: OwnData | None) -> Problem:
@@ -138,6 +128,13 @@ def _real(c: PrivacySettings, data: OwnData | None) -> Problem:
 
 
 def _drawn(c: PrivacySettings) -> Problem:
+    numbers = c.features * c.clients * samples(c)
+    require(
+        numbers <= LARGEST_DATA,
+        f"{c.clients} clients with {samples(c):,} records of {c.features} features are "
+        f"{numbers:,} numbers to draw; choose fewer clients, samples or features "
+        f"(at most {LARGEST_DATA:,} numbers).",
+    )
     if c.problem == "blocks":
         return block_model(c.features, c.clients, c.networks, c.seed)
     if c.problem == "distinct":

@@ -83,11 +83,8 @@ def one_round_identity(problem: Problem, trace: Trace) -> RoundIdentity:
         drift = np.linalg.norm(aligned - aligned[algorithm.reference], ord=2, axis=(1, 2)).max()
         norms = [float(np.linalg.norm(part, ord=2)) for part in (sampling, uneven, added)]
         rows.append((*norms, float(drift), wrong))
-    table = np.array(rows).reshape(-1, 5)
     gap = eigengap(met, algorithm.components)
-    return RoundIdentity(
-        table[:, 0] / gap, table[:, 1] / gap, table[:, 2] / gap, table[:, 3], table[:, 4]
-    )
+    return RoundIdentity(*(np.array(rows).reshape(-1, 5) / [gap, gap, gap, 1.0, 1.0]).T)
 
 
 def largest_drift(problem: Problem, trace: Trace) -> float:
@@ -232,25 +229,12 @@ def predicted_sine(problem: Problem, algorithm: FedPower, setting: Setting) -> f
 ABLATION = ("centralised power method", "local drift", "client sampling", "privacy noise")
 
 
-@dataclass(frozen=True, eq=False)
-class Ablation:
-    """Errors of four runs that share every random stream, each with one effect more."""
+def ablation(problem: Problem, algorithm: FedPower, seed: int = 0) -> Array:
+    """Errors of four runs that share every random stream, each with one effect more.
 
-    #: (communications + 1,) int64: Local products finished.
-    times: IntArray
-    #: (4, communications + 1) float64: Largest angle of each run, in the order of `ABLATION`.
-    sines: Array
-
-    @property
-    def increments(self) -> Array:
-        """Share of sin^2 that each effect adds, (4, communications + 1); small ones may be < 0."""
-        squares = self.sines**2
-        return np.diff(squares, axis=0, prepend=0.0)
-
-
-def ablation(problem: Problem, algorithm: FedPower, seed: int = 0) -> Ablation:
-    """Counterfactual ablation: centralised, + drift, + sampling, + noise."""
-    times = communication_times(algorithm)
+    Returns ndarray: (4, communications + 1) float64, the largest angle of each run, in the order of
+    `ABLATION`.
+    """
     target = problem.target(algorithm.components)
     quiet = Channel(record="estimates")
 
@@ -258,9 +242,9 @@ def ablation(problem: Problem, algorithm: FedPower, seed: int = 0) -> Ablation:
         trace = simulate(problem, run, rounds=run.rounds, seed=seed, channel=quiet)
         return largest_sine(trace.estimates, target)
 
-    central = replace(algorithm, period=1, noise=0.0, draws=None)
+    central = sines(replace(algorithm, period=1, noise=0.0, draws=None))
     others = replace(algorithm, noise=0.0, draws=None), replace(algorithm, noise=0.0), algorithm
-    return Ablation(times, np.stack([sines(central)[times], *map(sines, others)]))
+    return np.stack([central[communication_times(algorithm)], *map(sines, others)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +253,8 @@ class ErrorParts:
 
     #: (communications + 1,) int64: Local products finished.
     times: IntArray
-    #: (4, communications + 1) float64: What each effect adds to sin^2, mean over the repetitions.
+    #: (4, communications + 1) float64: What each effect adds to sin^2, mean over the repetitions;
+    #: small ones may be negative.
     increments: Array
     #: (communications + 1,) float64: sin^2 with all effects, mean over the repetitions.
     squared: Array
@@ -320,18 +305,23 @@ class ErrorBudget(Study[PrivacySettings, ErrorParts]):
         yield Step(0.0, "Drawing the data")
         problem = build.build_problem(settings, data)
         seeds = run_seeds(settings.seed, settings.repetitions)
-        found: list[Ablation] = []
+        found: list[Array] = []
+
+        def mean() -> ErrorParts:
+            squares = np.mean(np.square(found), axis=0)
+            parts = np.diff(squares, axis=0, prepend=0.0)
+            return ErrorParts(communication_times(run), parts, squares[-1], len(found))
+
         for index, seed in enumerate(seeds):
             text = "Switching effects on one by one"
-            yield Step(0.8 * index / len(seeds), text, _mean(found) if found else None)
+            yield Step(0.8 * index / len(seeds), text, mean() if found else None)
             found.append(ablation(problem, run, seed))
-        mean = _mean(found)
-        wire = Channel()
-        steps = traced(problem, run, run.rounds, settings.seed, wire, "Taking one run apart")
+        text = "Taking one run apart"
+        steps = traced(problem, run, run.rounds, settings.seed, Channel(), text)
         trace = yield from part(steps, 0.8, 0.9)
-        yield Step(0.9, "Taking one run apart", mean)
+        yield Step(0.9, text, mean())
         return replace(
-            mean,
+            mean(),
             identity=one_round_identity(problem, trace),
             terms=theory_terms(problem, run, trace.setting, largest_drift(problem, trace)),
         )
@@ -351,12 +341,3 @@ class ErrorBudget(Study[PrivacySettings, ErrorParts]):
         if result.terms is not None:
             tables["theory"] = pd.DataFrame([asdict(result.terms)])
         return tables
-
-
-def _mean(found: list[Ablation]) -> ErrorParts:
-    return ErrorParts(
-        found[0].times,
-        np.mean([each.increments for each in found], axis=0),
-        np.mean([each.sines[-1] ** 2 for each in found], axis=0),
-        len(found),
-    )

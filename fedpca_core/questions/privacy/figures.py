@@ -25,7 +25,6 @@ from fedpca_core.questions.privacy.error_budget import (
     ABLATION,
     ErrorBudget,
     ErrorParts,
-    RoundIdentity,
     TheoryTerms,
 )
 from fedpca_core.questions.privacy.guarantee import Accounts, Promises, StatedGuarantee
@@ -462,7 +461,7 @@ def error_budget(result: ErrorParts, settings: PrivacySettings) -> Parts:
     look["colours"] = dict(zip(ABLATION, _EFFECTS, strict=True))
     effects = plot(tables["ablation"], "communication", "share", "effect", **look)
     panels = [Panel.of("ablation", effects)]
-    lines = () if result.identity is None else _lines(result.identity)
+    lines = () if result.identity is None else _lines(tables["identity"])
     if lines:
         panels.append(Panel.of("identity", lines))
     yield Chart("privacy_budget", panels)
@@ -478,24 +477,19 @@ def error_budget(result: ErrorParts, settings: PrivacySettings) -> Parts:
         yield from _terms(result.terms, settings)
 
 
-def _lines(identity: RoundIdentity) -> tuple[Curve, ...]:
+def _lines(identity: pd.DataFrame) -> tuple[Curve, ...]:
     """Terms of the identity that are not zero throughout, with gaps where they are."""
-    parts = {
-        "drawing some clients, E": (identity.sampling, "series 7"),
-        "clients differ, H": (identity.heterogeneity, "series 1"),
-        "privacy noise, N": (identity.noise, "formal"),
-    }
-    return tuple(
-        Curve(
-            name,
-            np.arange(1, len(values) + 1),
-            np.where(values > _ZERO, values, np.nan),
-            colour=colour,
-            marker=True,
-            simulation_only=True,
-        )
-        for name, (values, colour) in parts.items()
-        if values.max(initial=0.0) > _ZERO
+    tidy = identity.melt("communication")
+    tidy["value"] = tidy["value"].where(tidy["value"] > _ZERO)
+    drawn = set(tidy["variable"][tidy["value"].notna()])
+    return plot(
+        tidy,
+        *("communication", "value", "variable"),
+        names={term: title for term, title in names("error-terms").items() if term in drawn},
+        colours=names("error-colours"),
+        truths=drawn,
+        spread=False,
+        marker=True,
     )
 
 
@@ -556,7 +550,7 @@ def reconstruction_verdict(result: Swept, settings: PrivacySettings) -> str:
     """What the attacker gets without noise, and at the budgets that were tried."""
     guess = last_value(result, PUBLIC)
     assert guess is not None
-    client, missed = attacked(settings), _percent(guess)
+    client, missed = attacked(settings), f"{guess:.1%}" if guess >= 1e-3 else short(guess, 1)
     text = f"Guessing that client {client} is like the average misses Sᵢ by {missed}. "
     if last_value(result, "none") is not None:
         text += f"Without noise the server {finding(result, 'none').words}. "
@@ -566,10 +560,6 @@ def reconstruction_verdict(result: Swept, settings: PrivacySettings) -> str:
     if guess < 0.15 and settings.problem != "distinct":
         text += " " + words("privacy-alike")
     return text
-
-
-def _percent(value: float) -> str:
-    return f"{value:.1%}" if value >= 1e-3 else short(value, 1)
 
 
 # ---------------------------------------------------------------------- membership

@@ -120,11 +120,8 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
 
     def tables(self, result: PrivateRuns, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
         curves = [run.table("noise", kind) for kind, run in result.runs.items()]
-        ends = [run.table("noise", kind).iloc[[-1]] for kind, run in result.runs.items()]
-        tables = {
-            "summary": pd.concat(ends, ignore_index=True),
-            "curves": pd.concat(curves, ignore_index=True),
-        }
+        summary = pd.concat([curve.iloc[[-1]] for curve in curves], ignore_index=True)
+        tables = {"summary": summary, "curves": pd.concat(curves, ignore_index=True)}
         if result.spending is not None:
             tables["spending"] = pd.DataFrame(
                 {
@@ -266,14 +263,6 @@ class Ways:
         return min(alike, key=lambda one: one.bytes_up[-1], default=None)
 
 
-def _require(settings: PrivacySettings) -> None:
-    build.require_bound(settings)
-    require(
-        math.isfinite(settings.epsilon),
-        "At ε = ∞ there is nothing to spend: all ways are runs without noise; choose a finite ε.",
-    )
-
-
 class WaysToSpend(Study[PrivacySettings, Ways]):
     """Every way at the budget that is set, over rounds and bytes."""
 
@@ -286,7 +275,12 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
         return costs.private(settings, data, len(WAYS) * settings.repetitions)
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Ways]:
-        _require(settings)
+        build.require_bound(settings)
+        require(
+            math.isfinite(settings.epsilon),
+            "At ε = ∞ there is nothing to spend: all ways are runs without noise; choose a finite "
+            "ε.",
+        )
         settings = replace(settings, public_reference=False)
         yield Step(0.0, "Drawing the data")
         problem = build.records(settings, data)
@@ -325,11 +319,11 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
                 }
             )
         curves = [one.run.table("way", key) for key, one in result.spent.items()]
-        refused = pd.DataFrame(
-            [{"way": title, "refusal": why} for title, why in result.refusals.items()]
-        )
         tables = {"ways": pd.DataFrame(rows), "curves": pd.concat(curves, ignore_index=True)}
-        return tables if refused.empty else {**tables, "refused": refused}
+        if result.refusals:
+            refused = pd.DataFrame(result.refusals.items(), columns=["way", "refusal"])
+            tables["refused"] = refused
+        return tables
 
 
 class WaysOverBudget(PrivateSweep):
