@@ -1,7 +1,7 @@
 """What detectors find: rates beside baselines, a stream of alarms, costs, the paper's Table I."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -358,7 +358,7 @@ def _spent(on: DetectionTask, settings: AnomalySettings, found: list[Detector]) 
     return Spent(
         title=own.name,
         facts=TaskFacts.of(on),
-        costs=pd.DataFrame(_rows(on, found)),
+        costs=_priced(on, found),
         a_round=_FLOAT32 * own.upload_floats,
         once=_FLOAT32 * exact.upload_floats,
         break_even=(features + 1) / 2 / k,
@@ -366,25 +366,26 @@ def _spent(on: DetectionTask, settings: AnomalySettings, found: list[Detector]) 
     )
 
 
-def _rows(on: DetectionTask, found: list[Detector]) -> Iterator[dict[str, Any]]:
-    exact, features = found[0], on.problem.features
-    everything = len(on.training) * features
-    a_client = round(everything / on.problem.clients)
-    yield _priced("Every record to the server", a_client, _FLOAT32 * everything, exact)
+def _priced(on: DetectionTask, found: list[Detector]) -> pd.DataFrame:
+    """What each method sends, and how long it takes."""
+    exact, everything = found[0], len(on.training) * on.problem.features
     noise = "exact" if on.problem.guarantee is None else "with the same noise"
-    yield _priced(f"One-shot covariance, {noise}", exact.upload_floats, exact.bytes_total, exact)
-    for run in found[1:]:
-        yield _priced(run.name, run.upload_floats, run.bytes_total, run)
-
-
-def _priced(name: str, floats: int, total: int, run: Detector) -> dict[str, Any]:
-    return {
-        "method": name,
-        "bytes_up": _FLOAT32 * floats,
-        "megabytes": 1e-6 * total,
-        "training_seconds": run.training_seconds,
-        "microseconds_per_flow": run.microseconds_per_record,
-    }
+    a_client = round(everything / on.problem.clients)
+    sent = [
+        ("Every record to the server", a_client, _FLOAT32 * everything, exact),
+        (f"One-shot covariance, {noise}", exact.upload_floats, exact.bytes_total, exact),
+        *((run.name, run.upload_floats, run.bytes_total, run) for run in found[1:]),
+    ]
+    return pd.DataFrame(
+        {
+            "method": name,
+            "bytes_up": _FLOAT32 * floats,
+            "megabytes": 1e-6 * total,
+            "training_seconds": run.training_seconds,
+            "microseconds_per_flow": run.microseconds_per_record,
+        }
+        for name, floats, total, run in sent
+    )
 
 
 #: Measures that the paper's table has, and all that ours has.

@@ -32,13 +32,9 @@ DEFENCES: Mapping[str, Mapping[str, Any]] = {
     "Noise of 3% on uploads": {"upload_noise": 0.03},
     "Secure aggregation": {"secure_aggregation": True},
 }
+#: The same switched off.
 _CLEAN: Mapping[str, Any] = {
-    "private_start": False,
-    "private_penalty": False,
-    "random_inner_steps": False,
-    "dtype": "float64",
-    "upload_noise": 0.0,
-    "secure_aggregation": False,
+    name: AttackSettings.parameters()[name].default for made in DEFENCES.values() for name in made
 }
 #: Block Krylov counts as done at this angle.
 _SETTLED = 1e-6

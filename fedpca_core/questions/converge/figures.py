@@ -9,7 +9,7 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.metrics.faps_theorem import BesideTheorem
 from fedpca_core.questions.converge.budgets import levels, measure_at
-from fedpca_core.questions.converge.study import Comparison, Line
+from fedpca_core.questions.converge.study import Comparison
 from fedpca_core.questions.which.rules import size
 from fedpca_core.settings import short
 from fedpca_core.study.build import beside_epsilon
@@ -64,11 +64,18 @@ def panel(comparison: Comparison, settings: ConvergeSettings) -> Panel:
     """The chart of the chosen measure against the chosen axis."""
     measure, axis = settings.measure, settings.axis
     lines = {method: comparison.line(method, measure, axis) for method in comparison.tables}
-    curves = [
-        _curve(method, line, len(comparison.tables[method]) > 1, axis)
-        for method, line in lines.items()
-        if line is not None
-    ]
+    curves = []
+    for method, line in lines.items():
+        if line is None:
+            continue
+        title, ended = METHODS[method].title, line.ended and axis != "round"
+        middle, low, high = (
+            np.maximum(one, ROUNDING) for one in (line.middle, line.lower, line.upper)
+        )
+        band: dict[str, Any] = (
+            {"lower": low, "upper": high} if len(comparison.tables[method]) > 1 else {}
+        )
+        curves.append(Curve(title, line.x, middle, colour=method, marker=ended, **band))
     if settings.guide and axis == "round":
         curves += _guide(comparison, measure)
     return Panel.of(
@@ -81,18 +88,6 @@ def panel(comparison: Comparison, settings: ConvergeSettings) -> Panel:
         "median over the random starts with a band over all of them.",
         axes_id=f"{measure}-{axis}",
         integer_x=axis == "round",
-    )
-
-
-def _curve(method: str, line: Line, several: bool, axis: str) -> Curve:
-    return Curve(
-        name=METHODS[method].title,
-        x=line.x,
-        y=np.maximum(line.middle, ROUNDING),
-        lower=np.maximum(line.lower, ROUNDING) if several else None,
-        upper=np.maximum(line.upper, ROUNDING) if several else None,
-        colour=method,
-        marker=line.ended and axis != "round",
     )
 
 

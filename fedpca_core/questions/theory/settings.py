@@ -1,6 +1,6 @@
 """The settings of the Theory page: one consensus problem, one method, its step sizes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -137,12 +137,8 @@ class TheorySettings(Settings):
             heterogeneity=self.heterogeneity,
             seed=self.seed,
         )
-        makers: Mapping[str, Callable[[], ConsensusProblem]] = {
-            "quadratics": wanted.quadratics,
-            "ridge": wanted.ridge,
-            "logistic": wanted.logistic,
-        }
-        return makers[self.problem]()
+        found: ConsensusProblem = getattr(wanted, self.problem)()
+        return found
 
     def build_method(self) -> ConsensusMethod:
         """The method with these settings' step sizes."""
