@@ -93,6 +93,11 @@ def lasting(seconds: float) -> str:
     return f"{float(f'{seconds / long:.2g}'):,g} {unit}"
 
 
+def priced(seconds: float) -> str:
+    """What an attack costs, counted from its work: a machine that does other things takes more."""
+    return f"about {lasting(seconds)} on a free core"
+
+
 def _short(number: float | None) -> str:
     """Three digits; what is below rounding is named as such."""
     assert number is not None
@@ -160,14 +165,14 @@ class Finding:
             many = "our one attack" if self.tried == 1 else f"any of our {self.tried} attacks"
             how_often = "1 draw" if draws == 1 else f"{draws} draws"
             return f"has not opened it with {many}, in {how_often}; {self.basis}"
-        price = f" (about {lasting(self.seconds)})" if self.seconds else ""
+        price = f" ({priced(self.seconds)})" if self.seconds else ""
         return f"not tried{price}: {self.basis}"
 
 
 def in_short(finding: Finding) -> str:
     """The status in a few words, for a caption: what was not tried names its price."""
     if finding.status is Status.NOT_TRIED:
-        price = f", about {finding.seconds:.2g} s" if finding.seconds else ""
+        price = f", {priced(finding.seconds)}" if finding.seconds else ""
         return f"not tried: {finding.basis}{price}"
     if finding.status is Status.NOT_OPENED:
         return "not opened by our attacks"

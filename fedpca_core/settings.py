@@ -327,7 +327,7 @@ def powers(text: str) -> str:
     """A text with powers of ten as a hand writes them: 3.4×10⁻⁵ for 3.4e-5, 10⁻⁶ for 1e-6."""
 
     def one(found: re.Match[str]) -> str:
-        mantissa, power = found[1], "10" + found[2].translate(RAISED)
+        mantissa, power = found[1], "10" + str(int(found[2])).translate(RAISED)
         return power if mantissa == "1" else f"{mantissa}×{power}"
 
     return re.sub(r"(?<![\w.])(\d(?:\.\d+)?)e(-?\d+)(?!\w)", one, text)

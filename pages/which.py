@@ -129,7 +129,7 @@ with advised:
         lambda found: lay_out(figures.advice(found, settings, data)),
         data=data,
         patience=0.1,  # the picture below does not wait for it
-        parts=["remedy", "would", "use", "taken"],
+        parts=["taken", "remedy", "use", "would"],  # who waits for a file first
         sentences=True,
     )
     own_table.remedy_of(controls, recommended)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,10 +15,10 @@ from fedpca_core.attacks.counts import counted
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.errors import InvalidInput
-from fedpca_core.findings import Figure, Finding, Status, Target
+from fedpca_core.findings import Figure, Finding, Status, Target, in_short
 from fedpca_core.problems.announced import PublicFacts
 from fedpca_core.protocol.algorithm import Algorithm
-from fedpca_core.steps import outcome
+from fedpca_core.steps import Step, outcome
 from fedpca_core.trial import LIMITS, Trial, Truth, trial
 
 FEATURES, RECORDS, CLIENTS = 24, 5, 4
@@ -38,6 +39,7 @@ def attacked(
     noise: float = 0.0,
     client: int = 0,
     searched: bool = True,
+    told: list[str] | None = None,
 ) -> Trial:
     held = blocks() if held is None else held
     problem = fp.problems.problem.from_blocks(held)
@@ -65,7 +67,13 @@ def attacked(
         truth=truth,
         effort=Effort(longest=math.inf if searched else 0.0),
     )
-    return outcome(run)
+
+    def watch(step: Step[Trial]) -> bool:
+        if told is not None:
+            told.append(step.text)
+        return True
+
+    return outcome(run, watch)
 
 
 def said(found: Trial) -> dict[Target, Finding]:
@@ -84,11 +92,17 @@ def test_what_was_left_is_not_tried_and_never_not_opened():
     for target in (Target.COVARIANCE, Target.RECORDS):
         assert found[target].status is Status.NOT_TRIED and found[target].seconds > 0
         assert ATTACKS["replay"].title in found[target].basis
+        assert re.search(r"not tried \(about [\d.]+ s on a free core\): ", found[target].words)
+        assert "s on a free core" in in_short(found[target])
+    days = Finding(Target.RECORDS, Status.NOT_TRIED, basis="a replay", seconds=4e5)
+    assert in_short(days) == "not tried: a replay, about 4.6 days on a free core"
 
 
 def test_certified_records_give_the_matrix_that_the_replay_was_not_sure_of():
-    run = attacked(fp.FAPS(3), rounds=12)
+    steps: list[str] = []
+    run = attacked(fp.FAPS(3), rounds=12, told=steps)
     found = said(run)
+    assert any(re.search(r"residual .*; at most .* more", step) for step in steps)
     assert found[Target.RECORDS].status is Status.OPEN
     assert found[Target.COVARIANCE].status is Status.OPEN
     # Without the records a fit that was not checked to be the only one is had in part.

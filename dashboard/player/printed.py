@@ -76,18 +76,6 @@ def printed(
     return files
 
 
-def drawn_png(panel: Panel | Heat) -> bytes:
-    """One figure as PNG, without a caption."""
-    from matplotlib.figure import Figure
-
-    with _ONE_AT_A_TIME:
-        figure = Figure(figsize=(_WIDTH, 3.6), layout="constrained", facecolor="white")
-        _drawer(panel)(figure.subfigures())
-        out = io.BytesIO()
-        figure.savefig(out, format="png", dpi=DOTS_PER_INCH)
-    return out.getvalue()
-
-
 def numbers(panel: Panel) -> pd.DataFrame:
     """The curves of a panel as a tidy table: one point a row, quantities with their units."""
     rows = []

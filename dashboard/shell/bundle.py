@@ -32,8 +32,11 @@ def caption(settings: Settings, results: Iterable[Any] = (), data: OwnData | Non
     for name, value in values.items():
         many = value if isinstance(value, tuple) else (value,)
         texts = [parameters[name].text(one) for one in many] or ["none"]
-        more = [f"{len(texts) - 8} more"] if len(texts) > 9 else []  # the settings file has all
-        told.append(f"{parameters[name].label} {' + '.join(texts[: 8 if more else None] + more)}")
+        if len(texts) > 9:  # the settings file has all
+            texts[8:] = [f"{len(texts) - 8} more"]
+        # “Which one?” runs some without an ε and some with one.
+        texts += ["0 under an ε"] * (name == "missing" and hasattr(settings, "needed_epsilon"))
+        told.append(f"{parameters[name].label} {' + '.join(texts)}")
     seed = getattr(settings, "seed", None)
     told.append("all else at its default" if told else "all settings at their defaults")
     told += [] if seed is None else [f"seed {seed}"]

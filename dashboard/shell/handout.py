@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dashboard.player.printed import drawn_png
+from dashboard.player.printed import printed
 from dashboard.shell import figures
 from dashboard.shell.bundle import caption
 from dashboard.shell.document import PRODUCT
@@ -97,9 +98,8 @@ def sheet(
     _, prepared = read_of(results.values())
     if prepared and prepared not in made.small:
         made.small.append(prepared)
-    picture = None if panel is None else drawn_png(panel)
-    if picture is None and printers:
-        picture = figures.picture(next(iter(printers.values())), "", 0)
+    draws = [*printers.values()] if panel is None else [partial(printed, "", [panel], [])]
+    picture = figures.picture(draws[0], "", 0) if draws else None
     return replace(
         made,
         picture=picture,
@@ -150,7 +150,7 @@ def _put(made: Sheet, part: parts.Part) -> Panel | Heat | None:
 
 def _texts(table: pd.DataFrame) -> pd.DataFrame:
     """The first rows of a table as short texts."""
-    shown = table.head(_ROWS).iloc[:, :8].reset_index(drop=True)
+    shown = table.head(_ROWS).iloc[:, :8].reset_index(drop=True).rename(columns=str)
     return shown.map(lambda one: rough(one) if isinstance(one, float) else str(one))
 
 

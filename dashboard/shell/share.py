@@ -122,14 +122,8 @@ def hand_out(
         figure = "The last figure of the page, in its last round."
         kinds.insert(0, ("Image", "png", picture, figure))
     for title, kind, make, told in kinds:
-        layout.download(
-            title,
-            make,
-            f"{settings.kind}.{kind}",
-            key=f"sheet-{settings.kind}-{kind}",
-            icon=":material/description:",
-            help=told,
-        )
+        file, key = f"{settings.kind}.{kind}", f"sheet-{settings.kind}-{kind}"
+        layout.download(title, make, file, key=key, icon=":material/description:", help=told)
 
 
 def download_archive(

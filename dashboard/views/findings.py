@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard.shell.controls import Controls
-from fedpca_core.findings import Finding, Status, lasting
+from fedpca_core.findings import Finding, Status, priced
 
 
 def offer(findings: Iterable[Finding], settings: Any, controls: Controls[Any]) -> None:
@@ -18,7 +18,7 @@ def offer(findings: Iterable[Finding], settings: Any, controls: Controls[Any]) -
     if not waiting or settings.unmask:
         return
     st.button(
-        f"Try it: {'; '.join(waiting)}, about {lasting(max(waiting.values()))}",
+        f"Try it: {'; '.join(waiting)}, {priced(max(waiting.values()))}",
         key=f"try_{controls.settings_class.kind}",
         icon=":material/play_arrow:",
         on_click=harder(controls),

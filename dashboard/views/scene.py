@@ -29,7 +29,7 @@ from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.errors import InvalidInput
-from fedpca_core.findings import Finding, Status, Target, in_short
+from fedpca_core.findings import Finding, Status, Target, in_short, lasting
 from fedpca_core.questions.home.scene import LivePicture, Scene, bearable
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.story import CHAPTERS, FAIR, NEVER
@@ -87,8 +87,7 @@ def parameters(controls: Controls[SceneSettings]) -> None:
 def _price_of_attack(scene: Scene) -> str:
     """What it takes to run what was left waiting; empty where nothing was."""
     waiting = [one.seconds for one in scene.findings[-1] if one.status is Status.NOT_TRIED]
-    about = f"{max(waiting, default=0.0):.2g}"
-    return f"≈ {float(about):g} s" if float(about) else ""
+    return f"≈ {lasting(max(waiting))}" if any(waiting) else ""
 
 
 def opening(

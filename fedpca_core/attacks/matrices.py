@@ -1,5 +1,6 @@
 """The attacks on second-moment matrices, each with what it needs and what it takes."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import cast
@@ -24,7 +25,7 @@ from fedpca_core.attacks.replay.attack import Replaying
 from fedpca_core.attacks.ridge import shrunk
 from fedpca_core.attacks.stationary import fit_runs
 from fedpca_core.errors import InvalidInput
-from fedpca_core.findings import Target
+from fedpca_core.findings import Target, lasting
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.protocol.transcript import Exchange, Transcript
 from fedpca_core.settings import plural
@@ -271,13 +272,15 @@ def _replayed(
     )
     # Of real numbers nothing but the fit tells.
     best, close = np.inf, _CLOSE if deployment.on_a_grid else 0.0
+    clock = time.monotonic()
     for count, stage in enumerate(search, 1):
+        took, clock = time.monotonic() - clock, time.monotonic()
         if stage.start > 0 and best <= close:
             break
         best = min(best, stage.residual)
-        yield Step(
-            count / effort.evaluations, f"Replaying the update: residual {stage.residual:.1e}"
-        )
+        left = lasting(took * (effort.evaluations - count))
+        so_far = f"residual {stage.residual:.1e}; at most {left} more"
+        yield Step(count / effort.evaluations, f"Replaying the update: {so_far}")
     found = search.result
     # The certificate tells by itself whether the fit was close enough.
     size = float(np.linalg.norm(found.estimate)) / view.features

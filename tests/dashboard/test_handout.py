@@ -21,6 +21,8 @@ from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.theory.settings import TheorySettings
+from fedpca_core.questions.trace.example import EXAMPLE, example
+from fedpca_core.questions.trace.opened import OpenedRun
 from fedpca_core.questions.which.frontier import Frontier
 from fedpca_core.questions.which.recommendation import Recommendation
 from fedpca_core.questions.which.settings import FrontierSettings
@@ -69,6 +71,20 @@ def test_where_nothing_does_all_of_it_the_sheet_says_what_would():
     made = handout.sheet(asked, {study: outcome(study.run(asked))}, {})
     said = " ".join(made.answer)
     assert "nothing that was run here does all of it" in said and "in place of 0.1%" in said
+
+
+def test_cells_are_filled_with_medians_but_under_an_epsilon():
+    own = replace(ASKED, problem="table", missing="fill")
+    assert "Fill with medians + 0 under an ε" in caption(own)
+    assert "medians" not in caption(replace(own, epsilon=1.0))
+
+
+def test_an_opened_run_whose_records_were_taken_has_a_sheet():
+    """Its rows have numbers for columns."""
+    study = OpenedRun()
+    made = handout.sheet(EXAMPLE, {study: outcome(study.run(EXAMPLE, example()))}, {})
+    assert "Rows" in made.tables and list(made.tables["Rows"])[:2] == ["0", "1"]
+    assert handout.pdf(made).startswith(b"%PDF") and "<td>" in handout.page(made)
 
 
 def test_a_long_link_stays_on_the_paper_and_is_whole_behind_it(made):
@@ -128,6 +144,7 @@ def test_any_page_says_its_settings():
     [
         ("ε = 2.52e7; 3.4e-5, and 1e-6.", "ε = 2.52×10⁷; 3.4×10⁻⁵, and 10⁻⁶."),
         ("within 4e-10 of the grid", "within 4×10⁻¹⁰ of the grid"),
+        ("within 1e-09 of the grid", "within 10⁻⁹ of the grid"),
         ("digest 3e45abc…, x2e5, 1.2.3e4", "digest 3e45abc…, x2e5, 1.2.3e4"),
     ],
 )

@@ -282,7 +282,7 @@ def test_on_faps_the_replay_is_named_with_its_price_and_the_way_to_run_it():
     found = outcome(LeakCheck().run(settings))
     parts_ = list(figures.checked(found, settings))
     said = " ".join(one.text for one in parts_ if isinstance(one, parts.Note))
-    assert "replay of the update" in said and "about 37 hours" in said
+    assert "replay of the update" in said and "about 37 hours on a free core" in said
     (link,) = (one for one in parts_ if isinstance(one, parts.Link))
     assert link.settings.attacked == ("faps",) and link.settings.replay
     assert f"{link.settings.features} features" in link.label

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 
 from fedpca_core.algorithms.registry import ATTACKABLE, METHODS
-from fedpca_core.findings import Status, Target, lasting
+from fedpca_core.findings import Status, Target, priced
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.study import Checked
 from fedpca_core.questions.check.trial import meant
@@ -53,7 +53,7 @@ def _to_be_tried(found: Checked, settings: CheckSettings) -> Parts:
     if not waiting or settings.method not in ATTACKABLE:
         return
     longest = max(waiting, key=lambda one: one.seconds)
-    yield Note(words("check-untried", attacks=longest.basis, price=lasting(longest.seconds)))
+    yield Note(words("check-untried", attacks=longest.basis, price=priced(longest.seconds)))
     there = settings.carried(AttackSettings)
     replayed = METHODS[settings.method].algorithm.replayable
     there = replace(there, attacked=(settings.method,), replay=replayed)

@@ -643,8 +643,9 @@ def accountants(result: Accounts, settings: PrivacySettings) -> Parts:
         "ε this noise really gives": [f"{value:.4g}" for value in result.table["true_epsilon"]],
     }
     budget = {"epsilon": short(settings.epsilon), "delta": short(settings.delta)}
+    products = plural(settings.products, "product")
     yield (
-        words("privacy-accountants", products=plural(settings.products, "product"), **budget)
+        words("privacy-accountants", products=products, **budget)
         + (" " + words("privacy-together")) * together
     )
     yield Table(pd.DataFrame(columns), "Noise by accountant")
@@ -655,6 +656,7 @@ def accountants(result: Accounts, settings: PrivacySettings) -> Parts:
         "privacy-given",
         found=result,
         settings=settings,
+        products=products,
         noise=short(result.given_noise, 3),
         together=", which count as one," * together,
         delta=short(settings.delta),
@@ -662,7 +664,9 @@ def accountants(result: Accounts, settings: PrivacySettings) -> Parts:
     )
     if result.by_coin is not None:
         epsilon, plain = (short(value, 4) for value in result.by_coin)
-        yield words("privacy-coin", settings=settings, epsilon=epsilon, plain=plain)
+        yield words(
+            "privacy-coin", settings=settings, products=products, epsilon=epsilon, plain=plain
+        )
 
 
 def paper_figure(result: Curves, settings: PrivacySettings) -> Parts:

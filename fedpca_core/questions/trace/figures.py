@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from fedpca_core.findings import TARGETS, Status, Target, lasting
+from fedpca_core.findings import TARGETS, Status, Target, priced
 from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.settings import plural, short
@@ -18,7 +18,7 @@ def opened(found: Opened, settings: OpenedSettings) -> Parts:
         yield Note(found.note)
     waiting = found.findings[0]
     if waiting.status is Status.NOT_TRIED and waiting.seconds:
-        method, price = found.facts["Method"], lasting(waiting.seconds)
+        method, price = found.facts["Method"], priced(waiting.seconds)
         yield Note(words("opened-waiting", method=method, price=price))
     table = found.rounds
     directions = Curve("directions", table["round"], table["directions_held"])
