@@ -56,8 +56,6 @@ LISTEN_SECONDS = 0.1
 MOST_OVERTAKEN = 3
 #: A page with a partial picture is not drawn anew before, and later where many jobs wait.
 PARTIAL_SECONDS = 1.0
-#: A result that grows is measured so often before the job gives up.
-TRIES = 100
 #: Where a session keeps what runs beside its page.
 _BESIDE = "_beside"
 
@@ -286,10 +284,7 @@ def _megabytes(result: Any) -> float:
     Visitors see it already, and what they have drawn of it is kept with it: it may grow while it is
     written down, which is then begun anew.
     """
-    for _ in range(TRIES):
-        with suppress(RuntimeError):
-            return len(pickle.dumps(result, protocol=5)) / 2**20
-    return len(pickle.dumps(result, protocol=5)) / 2**20
+    return streamlit_internals.undisturbed(lambda: len(pickle.dumps(result, protocol=5)) / 2**20)
 
 
 @st.cache_resource(show_spinner=False)

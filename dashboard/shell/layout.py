@@ -62,9 +62,9 @@ def section(title: str, lead: str = "") -> None:
         st.markdown(lead)
 
 
-def metric_cards(cards: Sequence[Card], *, columns: int = 4) -> None:
-    """Show numbers as cards of even height: ``columns`` abreast, two on a phone."""
-    grid = st.grid(columns, min_column_width=150, border=True, gap="small")
+def metric_cards(cards: Sequence[Card]) -> None:
+    """Show numbers as cards of even height: four abreast, two on a phone."""
+    grid = st.grid(4, min_column_width=150, border=True, gap="small")
     for card in cards:
         grid.metric(card.label, card.value, help=card.help, delta_description=card.note or None)
 

@@ -27,14 +27,8 @@ def address(base: str, parameters: Parameters) -> str:
     return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(pairs), ""))
 
 
-def link(parameters: Parameters | None = None) -> str:
-    """Return the address of the page as it is set now.
-
-    Without ``parameters`` the query string is the one in the visitor's address bar, where widgets
-    made with ``bind="query-params"`` keep every setting that is not the default.
-    """
-    if parameters is None:
-        parameters = {name: st.query_params.get_all(name) for name in st.query_params}
+def link(parameters: Parameters) -> str:
+    """Return the address of the page with these parameters."""
     return address(st.context.url or "", parameters)
 
 
@@ -85,7 +79,7 @@ def offers(
         bundle.download(settings, done, link=link(settings.query()), data=data)
 
 
-def copy_link(parameters: Parameters | None = None) -> None:
+def copy_link(parameters: Parameters) -> None:
     """A button that copies the page's address, with the round of a scene, and the address."""
     address = link(parameters)
     # What it does is in ``links.js``: the browser alone knows the round.
@@ -131,8 +125,6 @@ def download_archive(
 ) -> None:
     """Offer text files in one archive, written only when somebody asks for it."""
     key, icon = f"archive-{name}", ":material/download:"
-
-    def made() -> bytes:
-        return layout.zipped(files())
-
-    layout.download(label, made, f"{name}.zip", key=key, icon=icon, help=told)
+    layout.download(
+        label, lambda: layout.zipped(files()), f"{name}.zip", key=key, icon=icon, help=told
+    )

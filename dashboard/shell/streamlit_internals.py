@@ -8,61 +8,58 @@ speed, never a page. No other file imports what is not in Streamlit's reference.
 import re
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import reduce, wraps
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
-QUEUE = "streamlit.runtime.forward_msg_queue:ForwardMsgQueue"
-CLEAR = f"{QUEUE}.clear"
-THEME = "streamlit.runtime.app_session:_populate_theme_msg"
-THEME_MESSAGE = "streamlit.proto.NewSession_pb2:CustomThemeConfig"
-OPTIONS = "streamlit.runtime.app_session:_populate_config_msg"
-OPTIONS_MESSAGE = "streamlit.proto.NewSession_pb2:Config"
-REQUEST = "streamlit.runtime.app_session:AppSession.request_rerun"
-RUN_HERE = "streamlit.runtime.scriptrunner_utils.script_run_context:get_script_run_ctx"
-NOTHING_ASKED = "streamlit.runtime.scriptrunner_utils.script_requests:ScriptRequestType.CONTINUE"
-SCOPED = "streamlit.runtime.scriptrunner_utils.script_run_context:ThreadState.scoped"
-CALLBACK = "streamlit.runtime.scriptrunner_utils.script_run_context:RunLocation.CALLBACK"
-UNBIND = "streamlit.runtime.state.query_params:QueryParams.unbind_widget"
-PLACES = "streamlit.delta_generator_singletons:context_dg_stack"
-UPLOADS = "starlette.formparsers:MultiPartParser"
-#: Everything that is used, and the parameters that it has to take.
-INSIDES: dict[str, tuple[str, ...]] = {
-    QUEUE: (),
-    CLEAR: ("self", "retain_lifecycle_msgs", "fragment_ids_this_run"),
-    THEME: ("msg", "section"),
-    THEME_MESSAGE: (),
-    OPTIONS: ("msg",),
-    OPTIONS_MESSAGE: (),
-    REQUEST: ("self", "client_state"),
-    RUN_HERE: ("suppress_warning",),
-    NOTHING_ASKED: (),
-    SCOPED: ("overrides",),
-    CALLBACK: (),
-    UNBIND: ("self", "widget_id"),
-    PLACES: (),
-    UPLOADS: (),
-}
+R = TypeVar("R")
 
+
+@dataclass(frozen=True)
+class Inside:
+    """What stands at ``module:name.name``, and the parameters that it has to take."""
+
+    place: str
+    takes: tuple[str, ...] = ()
+
+
+_SESSION, _CONTEXT = "streamlit.runtime.app_session", "streamlit.runtime.scriptrunner_utils"
+QUEUE = Inside("streamlit.runtime.forward_msg_queue:ForwardMsgQueue")
+CLEAR = Inside(f"{QUEUE.place}.clear", ("self", "retain_lifecycle_msgs", "fragment_ids_this_run"))
+THEME = Inside(f"{_SESSION}:_populate_theme_msg", ("msg", "section"))
+THEME_MESSAGE = Inside("streamlit.proto.NewSession_pb2:CustomThemeConfig")
+OPTIONS = Inside(f"{_SESSION}:_populate_config_msg", ("msg",))
+OPTIONS_MESSAGE = Inside("streamlit.proto.NewSession_pb2:Config")
+REQUEST = Inside(f"{_SESSION}:AppSession.request_rerun", ("self", "client_state"))
+RUN_HERE = Inside(f"{_CONTEXT}.script_run_context:get_script_run_ctx", ("suppress_warning",))
+NOTHING_ASKED = Inside(f"{_CONTEXT}.script_requests:ScriptRequestType.CONTINUE")
+SCOPED = Inside(f"{_CONTEXT}.script_run_context:ThreadState.scoped", ("overrides",))
+CALLBACK = Inside(f"{_CONTEXT}.script_run_context:RunLocation.CALLBACK")
+KEYS = Inside("streamlit.runtime.state.session_state:SessionState._keys", ("self",))
+UNBIND = Inside(
+    "streamlit.runtime.state.query_params:QueryParams.unbind_widget", ("self", "widget_id")
+)
+PLACES = Inside("streamlit.delta_generator_singletons:context_dg_stack")
+UPLOADS = Inside("starlette.formparsers:MultiPartParser")
 #: Where Streamlit has the scripts of its own pages, and those that draw the top of our front page.
 SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
 PARTS = ("Html", "ButtonGroup", "Checkbox", "Selectbox", "Slider", "BidiComponent")
 _IMPORT = re.compile(r'(?:from|import)\s*"\./([^"/]+\.js)"')
 
 
-def inside(place: str) -> Any:
-    """What stands at ``module:name.name``; None where it is gone or takes other parameters."""
-    module, _, names = place.partition(":")
-    expected = INSIDES[place]
+def inside(what: Inside) -> Any:
+    """What stands there; None where it is gone or takes other parameters."""
+    module, _, names = what.place.partition(":")
     try:
         found: Any = reduce(getattr, names.split("."), import_module(module))
-        if expected and tuple(signature(found).parameters)[: len(expected)] != expected:
+        if what.takes and tuple(signature(found).parameters)[: len(what.takes)] != what.takes:
             return None
     except (ImportError, AttributeError, TypeError, ValueError):
         return None
@@ -80,11 +77,12 @@ def prepare(upload_mb: int) -> None:
     remember(OPTIONS, OPTIONS_MESSAGE)
     drop_orphans()
     leave_pages()
+    look_again()
     if hasattr(parser := inside(UPLOADS), "spool_max_size"):
         parser.spool_max_size = upload_mb * 2**20
 
 
-def remember(place: str, message_of: str) -> None:
+def remember(place: Inside, message_of: Inside) -> None:
     """Let Streamlit copy a part of a message that it has written before instead of writing it anew.
 
     It reads a hundred options each time a page or a fragment runs, and every look at a job is such
@@ -177,9 +175,28 @@ def leave_pages() -> None:
     _replace(REQUEST, requested)
 
 
-def _replace(place: str, ours: Callable[..., Any]) -> None:
+def look_again() -> None:
+    """Let Streamlit list a session's values anew where they changed meanwhile.
+
+    A run that was replaced goes on until its next message beside the one in its place, each with a
+    lock of its own on the same values. It took 18,000 pictures on a machine that had far too much
+    to do until a visitor saw that as an error in the place of a page.
+    """
+    if (keys := inside(KEYS)) is not None:
+        _replace(KEYS, wraps(keys)(lambda self: undisturbed(lambda: keys(self))))
+
+
+def undisturbed(look: Callable[[], R], times: int = 100) -> R:
+    """What ``look`` finds in something that another thread may change while it looks."""
+    for _ in range(times):
+        with suppress(RuntimeError):
+            return look()
+    return look()
+
+
+def _replace(what: Inside, ours: Callable[..., Any]) -> None:
     """Put a function of ours in the place of Streamlit's."""
-    module, _, names = place.partition(":")
+    module, _, names = what.place.partition(":")
     *holders, name = names.split(".")
     setattr(reduce(getattr, holders, import_module(module)), name, ours)
 

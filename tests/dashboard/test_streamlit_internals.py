@@ -14,6 +14,7 @@ from streamlit.runtime import app_session
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
+from streamlit.runtime.state import SessionState
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shell import streamlit_internals as internals
@@ -28,7 +29,8 @@ def as_streamlit_has_it(monkeypatch) -> None:
     """Nothing of Streamlit's is replaced before the test, nor after it."""
     written = [(app_session, f"_populate_{part}_msg") for part in ("theme", "config")]
     requests = app_session.AppSession, "request_rerun"
-    for owner, name in ((ForwardMsgQueue, "clear"), requests, *written):
+    keys = SessionState, "_keys"
+    for owner, name in ((ForwardMsgQueue, "clear"), requests, keys, *written):
         now = getattr(owner, name)
         monkeypatch.setattr(owner, name, getattr(now, "__wrapped__", now))
 
@@ -41,19 +43,21 @@ def missing(monkeypatch, as_streamlit_has_it, tmp_path) -> None:
 
 
 # ---------------------------------------------------------------------- what there is
-@pytest.mark.parametrize("place", internals.INSIDES)
+#: All that is used, by its name.
+INSIDES = {name: it for name, it in vars(internals).items() if isinstance(it, internals.Inside)}
+
+
+@pytest.mark.parametrize("place", INSIDES.values(), ids=INSIDES)
 def test_what_is_used_is_there_and_as_expected(place) -> None:
     """Where this fails with a newer Streamlit, pages run on; look at what they lose."""
     assert internals.inside(place) is not None
 
 
 def test_what_is_gone_or_looks_otherwise_is_not_used(monkeypatch) -> None:
-    monkeypatch.setitem(internals.INSIDES, "streamlit.no_such_module:name", ())
-    monkeypatch.setitem(internals.INSIDES, "streamlit.runtime:NoSuchName.at_all", ())
     monkeypatch.setattr(app_session, "_populate_theme_msg", lambda message, options: None)
-    for place in (internals.THEME, "streamlit.no_such_module:name"):
+    nowhere = ("streamlit.no_such_module:name", "streamlit.runtime:NoSuchName.at_all")
+    for place in (internals.THEME, *map(internals.Inside, nowhere)):
         assert internals.inside(place) is None
-    assert internals.inside("streamlit.runtime:NoSuchName.at_all") is None
     internals.remember(internals.THEME, internals.THEME_MESSAGE)
     assert app_session._populate_theme_msg.__name__ == "<lambda>", "left as it is"
 
@@ -189,8 +193,8 @@ def test_a_part_of_the_theme_may_be_named_as_well(as_streamlit_has_it, monkeypat
         msg.primary_color = section
 
     monkeypatch.setattr(app_session, "_populate_theme_msg", write)
-    monkeypatch.setitem(internals.INSIDES, internals.THEME, ("msg",))
-    internals.remember(internals.THEME, internals.THEME_MESSAGE)
+    theme = internals.Inside(internals.THEME.place, ("msg",))
+    internals.remember(theme, internals.THEME_MESSAGE)
     for section in ("a", "b", "a"):
         message = CustomThemeConfig()
         app_session._populate_theme_msg(message, section=section)
@@ -298,3 +302,23 @@ def test_streamlit_itself_keeps_the_orphans(as_streamlit_has_it) -> None:
     queue = waiting()
     queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["outer"])
     assert left(queue) == [[0, 3, 0, 0], [0, 3, 0, 0, 0], [0, 4], [0, 4, 0]]
+
+
+def test_values_that_change_while_they_are_listed_are_listed_again(
+    monkeypatch, as_streamlit_has_it
+) -> None:
+    """Another run of the session writes one in the middle of it."""
+    widget_of = SessionState._get_widget_id
+
+    def meddled(self: SessionState, key: str) -> str:
+        self._new_session_state["written meanwhile"] = 2
+        return widget_of(self, key)
+
+    monkeypatch.setattr(SessionState, "_get_widget_id", meddled)
+    state = SessionState()
+    state._new_session_state["value"] = 1
+    with pytest.raises(RuntimeError, match="changed size"):
+        _ = state.filtered_state
+    del state._new_session_state["written meanwhile"]
+    internals.look_again()
+    assert state.filtered_state == {"value": 1, "written meanwhile": 2}
