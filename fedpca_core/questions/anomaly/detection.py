@@ -101,12 +101,6 @@ class Findings:
         ]
         return min((float(values.min()) for values in drawn if len(values)), default=0.0)
 
-    @property
-    def own_false_alarms(self) -> tuple[float, float]:
-        """Least and largest share of false alarms of the clients on their own."""
-        assert self.local is not None
-        return float(np.min(self.local.false_alarms)), float(np.max(self.local.false_alarms))
-
 
 class Detection(Topic[Findings]):
     """The configured method with its aim and its baseline first, then its rivals."""

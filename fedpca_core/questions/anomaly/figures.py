@@ -78,8 +78,8 @@ def detection(found: Findings, settings: AnomalySettings) -> Parts:
     if found.facts.labelled:
         yield Caption("AUC and average precision lie between 0 and 1; all other columns are in %.")
     if found.local is not None:
-        low, high = found.own_false_alarms
-        yield words("anomaly-local", auc=found.local.auc, low=low, high=high)
+        own, auc = found.local.false_alarms, found.local.auc
+        yield words("anomaly-local", auc=auc, low=float(min(own)), high=float(max(own)))
 
 
 def _rates(found: Findings, settings: AnomalySettings) -> Parts:

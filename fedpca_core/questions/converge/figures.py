@@ -9,7 +9,7 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.metrics.faps_theorem import BesideTheorem
 from fedpca_core.questions.converge.budgets import levels, measure_at
-from fedpca_core.questions.converge.study import Comparison
+from fedpca_core.questions.converge.study import TOO_SHORT, Comparison
 from fedpca_core.questions.which.rules import size
 from fedpca_core.settings import short
 from fedpca_core.study.build import beside_epsilon
@@ -42,7 +42,8 @@ def comparison(found: Comparison, settings: ConvergeSettings) -> Parts:
     said = [*refusals(found.refusals), *chain(*found.notes.values())]
     if said:
         yield Note("\n\n".join(said))
-    if not found.has(settings.measure):
+    # A consensus gap needs local frames.
+    if not any(found.line(method, settings.measure, "round") for method in found.tables):
         yield Note(words("converge-no-measure"), kind="remedy")
         return
     summary = found.summary(settings.measure, settings.accuracy)
@@ -55,8 +56,11 @@ def comparison(found: Comparison, settings: ConvergeSettings) -> Parts:
 def undrawn(comparison: Comparison, measure: str) -> list[str]:
     """Why methods have a curve and no predicted run: a sentence for each reason."""
     titles: dict[str, list[str]] = {}
-    for method, why in comparison.unguided(measure).items():
-        titles.setdefault(why, []).append(METHODS[method].title)
+    for method in comparison.tables:
+        drawn = comparison.line(method, measure, "round") is not None
+        if drawn and method != comparison.unfinished and comparison.guide(method, measure) is None:
+            why = comparison.unpredicted.get(method, TOO_SHORT)
+            titles.setdefault(why, []).append(METHODS[method].title)
     return [f"No predicted run of {', '.join(of)}: {why}" for why, of in titles.items()]
 
 

@@ -77,14 +77,6 @@ class Comparison:
         """Rounds of the longest run."""
         return max((len(t) - 1 for tables in self.tables.values() for t in tables), default=0)
 
-    def has(self, measure: str) -> bool:
-        """Whether any method has this measure (a consensus gap needs local frames)."""
-        return any(
-            bool(np.isfinite(columns[measure]).any())
-            for method in self.tables
-            for columns in self._columns(method)
-        )
-
     @once
     def _columns(self, method: str) -> list[dict[str, Array]]:
         """The metrics of every start as numbers."""
@@ -116,16 +108,6 @@ class Comparison:
         tails = [table[measure].iloc[-max(2, len(table) // 5) :] for table in tables]
         found = float(np.median(np.concatenate(tails)))
         return found if np.isfinite(found) else None
-
-    def unguided(self, measure: str) -> dict[str, str]:
-        """Why finished runs have no guide, by method, for those that have the measure."""
-        return {
-            method: self.unpredicted.get(method, TOO_SHORT)
-            for method in self.tables
-            if method != self.unfinished
-            and self.line(method, measure, "round") is not None
-            and self.guide(method, measure) is None
-        }
 
     @once
     def guide(self, method: str, measure: str) -> tuple[Array, Array] | None:

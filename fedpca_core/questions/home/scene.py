@@ -348,18 +348,12 @@ def _sent(exchange: Exchange, client: int) -> AnyArray:
 
 def _messages(exchanges: Sequence[Exchange], client: int, problem: Problem) -> Array:
     """The columns of every message as pictures; the last where a round brought none."""
-    n, grey = problem.features, np.full((1, *shape_of(problem)), 0.5)
-    found: list[AnyArray] = []
+    n, found = problem.features, [np.full((1, *shape_of(problem)), 0.5)]
     for exchange in exchanges:
         sent = _sent(exchange, client)
         fits = sent.ndim == 2 and len(sent) == n and np.isfinite(sent).all() and sent.any()
-        found.append(column_tiles(sent[:, :TILES], shape_of(problem)) if fits else grey)
-    most = max((len(one) for one in found), default=1)
-    rows = [padded(one, most) for one in (grey, *found)]
-    for k in range(2, len(rows)):
-        if found[k - 1] is grey:
-            rows[k] = rows[k - 1]
-    return np.stack(rows)
+        found.append(column_tiles(sent[:, :TILES], shape_of(problem)) if fits else found[-1])
+    return np.stack([padded(one, max(map(len, found))) for one in found])
 
 
 def _answer(estimates: Array, problem: Problem, client: int) -> Answer:

@@ -317,7 +317,8 @@ def row(
     method: str, settings: FrontierSettings, problem: Problem, attacked: bool = True
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """One point: run, cost, accuracy, leak; and the way there, round by round."""
-    run = made(method, settings, problem)
+    run, values = made(method, settings, problem), problem.eigenvalues
+    best = float(values[: settings.components].sum() / values.sum())
     stop, reached = ending(run.table, settings)
     path = pd.DataFrame(
         {
@@ -326,7 +327,7 @@ def row(
             "round": run.table["round"].astype(float),
             "bytes_client": (run.table["bytes_up"] + run.table["bytes_down"]) / problem.clients,
             "sin_theta": run.table["sin_theta"],
-            "unexplained": _lost(run.table["objective"], problem, settings.components),
+            "unexplained": (1.0 - run.table["objective"] / best).clip(lower=0.0),
         }
     ).iloc[: stop + 1]
     path["worst_client"] = losses(run, stop)
@@ -382,9 +383,3 @@ def ending(table: pd.DataFrame, settings: FrontierSettings) -> tuple[int, bool]:
     settled = (values <= SETTLED * values[-1]) & (explained >= (1 - NOTHING) * explained[-1])
     stop = int(np.flatnonzero((values <= settings.accuracy) | settled)[0]) + 1
     return stop, bool(values[stop - 1] <= settings.accuracy)
-
-
-def _lost(explained: pd.Series, problem: Problem, components: int) -> pd.Series:
-    """Share of the best possible explained variance that the answer misses."""
-    best = float(problem.eigenvalues[:components].sum() / problem.eigenvalues.sum())
-    return (1.0 - explained / best).clip(lower=0.0)

@@ -82,7 +82,9 @@ class FirstLook(Study[FrontierSettings, TableLook]):
                 "noisy": noisy[shown],
             }
         )
-        axes = _signed(truth.target(2))
+        axes = truth.target(2)
+        largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0)
+        axes = axes * np.where(largest < 0, -1.0, 1.0)  # its largest loading is positive
         return TableLook(
             spectrum, noise, _scores(truth, axes, settings.seed), _loadings(truth, axes), refusal
         )
@@ -95,12 +97,6 @@ def _released(problem: Problem) -> tuple[Array, float]:
     noise = problem.pooled - problem.source.clipped.mean()
     released = np.asarray(np.linalg.eigvalsh(problem.pooled)[::-1], dtype=float)
     return released, float(np.linalg.eigvalsh(noise)[-1])
-
-
-def _signed(axes: Array) -> Array:
-    """Each component so that its largest loading is positive."""
-    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0)
-    return axes * np.where(largest < 0, -1.0, 1.0)
 
 
 def _scores(problem: Problem, axes: Array, seed: int) -> pd.DataFrame:
