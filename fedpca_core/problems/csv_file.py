@@ -1,19 +1,15 @@
 """Reading a visitor's CSV file, whatever its separator, encoding or decimal mark."""
 
 import io
-import os
 import re
 import warnings
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import pandas as pd
 
 from fedpca_core.errors import InvalidInput, require
 
-#: The largest file that is read, in bytes.
-MAX_BYTES = 50 * 1024 * 1024
 #: How much of a file is looked at to find its separator.
 _HEAD_LINES = 50
 _SEPARATORS = (",", ";", "\t", "|")
@@ -32,37 +28,18 @@ _NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
 
 
 def read_csv(
-    source: bytes | str | os.PathLike[str],
-    limit: int = MAX_BYTES,
-    name: str | None = None,
-    missing: Sequence[str] = MISSING,
+    content: bytes, title: str = "The file", missing: Sequence[str] = MISSING
 ) -> pd.DataFrame:
     """Read a table of records.
 
-    ``source``, bytes or path: The content of an upload, or where a file is.
-    ``limit``: Largest size in bytes.
-    ``name``: What to call the file in messages.
+    ``title``: What to call the file in messages.
     ``missing``: Texts that stand for a missing value besides those pandas knows.
 
     Returns pandas.DataFrame: ``attrs["reading"]`` says in words how the file was understood
     (separator, decimal mark, encoding, header), where that is not plain.
 
-    Raises InvalidInput: no such file, too large, empty, not text, not a table.
+    Raises InvalidInput: empty, not text, not a table.
     """
-    if isinstance(source, bytes | bytearray | memoryview):
-        content, title = bytes(source), name or "The file"
-        require(len(content) <= limit, _too_large(title, len(content), limit))
-    else:
-        path = Path(source)
-        title = name or path.name
-        require(path.is_file(), f"There is no file {path.name}; check its name and folder.")
-        require(path.stat().st_size <= limit, _too_large(title, path.stat().st_size, limit))
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise InvalidInput(
-                f"{title} cannot be read ({error.strerror}); check its permissions."
-            ) from None
     require(len(content.strip()) > 0, f"{title} is empty; choose a CSV file with a header line.")
     for signature, kind in _SIGNATURES.items():
         require(
@@ -86,13 +63,6 @@ def read_csv(
         frame = _parsed(text, separator, decimal, title, missing, header=False)
     frame.attrs["reading"] = _story(separator, decimal, encoding, headless)
     return frame
-
-
-def _too_large(title: str, size: int, limit: int) -> str:
-    return (
-        f"{title} has {size / 2**20:,.1f} MB, more than the {limit / 2**20:,.1f} MB that are read; "
-        "choose fewer rows or columns."
-    )
 
 
 def _decoded(content: bytes, title: str) -> tuple[str, str]:

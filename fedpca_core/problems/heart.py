@@ -15,5 +15,5 @@ def heart_table() -> pd.DataFrame:
     Source: Janosi, Steinbrunn, Pfisterer and Detrano, "Heart Disease", UCI repository (1989).
     """
     (path,) = files_of("heart")
-    frame = read_csv(path).drop(columns=["hospital", "num"]).dropna()
+    frame = read_csv(path.read_bytes()).drop(columns=["hospital", "num"]).dropna()
     return pd.get_dummies(frame, columns=list(_CODED)).astype(float)

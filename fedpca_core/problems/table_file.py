@@ -67,7 +67,7 @@ def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> p
             names = [f"column {index + 1}" for index in range(matrix.shape[1])]
             frame = pd.DataFrame(matrix, columns=names)
     else:
-        frame = read_csv(content, limit=len(content), name=name, missing=missing)
+        frame = read_csv(content, name, missing)
     require(
         min(frame.shape) > 0,
         f"{name} holds no records; choose a file with one record a row.",

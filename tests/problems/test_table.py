@@ -195,7 +195,9 @@ def test_what_does_not_fit_is_refused(frame, arguments, sentence):
 # ---------------------------------------------------------------------- real tables
 @pytest.mark.data("beijing")
 def test_air_quality_by_station(data_folder):
-    problem = from_table(read_csv(data_folder / "beijing_air_daily.csv"), client_column="station")
+    problem = from_table(
+        read_csv((data_folder / "beijing_air_daily.csv").read_bytes()), client_column="station"
+    )
     assert (problem.clients, problem.features) == (12, 11)
     assert problem.client_data.samples.sum() == 16_966
     assert "Left out, not numeric: date." in problem.note
@@ -203,7 +205,7 @@ def test_air_quality_by_station(data_folder):
 
 
 def test_heart_disease_by_hospital():
-    frame = read_csv(files_of("heart")[0])
+    frame = read_csv(files_of("heart")[0].read_bytes())
     columns = [c for c in frame.columns if c not in ("hospital", "ca", "thal", "slope", "num")]
     problem = from_table(frame, columns, "hospital")
     assert problem.client_names == ("Cleveland", "Hungarian", "Switzerland", "VA_Long_Beach")

@@ -214,7 +214,7 @@ def test_nsl_has_its_columns_named(publisher, tmp_path):
 def test_hours_become_days_and_half_a_day_none(publisher, tmp_path):
     one, names = published("beijing", publisher)
     (made,) = fetch.provide(one, tmp_path)
-    days = read_csv(made)
+    days = read_csv(made.read_bytes())
     assert list(days.columns) == ["station", "date", *names]
     assert days["station"].tolist() == ["Aotizhongxin"] * 2 + ["Changping"] * 2
     assert days["date"].tolist() == ["2013-03-01", "2013-03-02"] * 2
