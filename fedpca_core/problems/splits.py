@@ -12,30 +12,17 @@ from fedpca_core.streams import Streams
 SPLITS = ("even", "uneven", "dirichlet")
 
 
-def samples_per_client(
-    split: str,
-    clients: int,
-    total: int,
-    *,
-    seed: int = 0,
-    concentration: float = 1.0,
-    minimum: int | None = None,
-) -> tuple[int, ...]:
+def samples_per_client(split: str, clients: int, total: int, *, seed: int = 0) -> tuple[int, ...]:
     """Sizes m_i of all clients, summing to ``total``.
 
     ``split``, {"even", "uneven", "dirichlet"}: The same for all (up to one record); m_i
-        proportional to i = 1, 2, ...; or proportional to a draw from a symmetric Dirichlet
-        distribution.
+        proportional to i = 1, 2, ...; or proportional to a draw from the flat Dirichlet
+        distribution, none below a tenth of the mean.
     ``clients``: At least two.
     ``total``: Records to deal out, at least one for each client.
     ``seed``: Seed of the stream ``"split"``; only the Dirichlet split draws.
-    ``concentration``: Dirichlet parameter: large is nearly even, small leaves most records with few
-        clients.
-    ``minimum``: Fewest records of any client; by default 1, and a tenth of the mean under
-        "dirichlet".
 
-    Raises InvalidInput: an unknown split, fewer than two clients, more clients than records, a
-    minimum that does not fit, or a concentration that is not positive.
+    Raises InvalidInput: an unknown split, fewer than two clients, more clients than records.
     """
     require_choice("The split", split, SPLITS)
     check_clients(clients)
@@ -44,29 +31,15 @@ def samples_per_client(
         f"There are more clients ({clients}) than samples ({total}), so some would be empty; "
         f"choose at most {total} clients or more samples.",
     )
-    if minimum is None:
-        minimum = max(1, total // clients // 10) if split == "dirichlet" else 1
-    require(
-        1 <= minimum <= total // clients,
-        f"{clients} clients cannot each hold at least {minimum} of {total} samples; "
-        f"choose a minimum between 1 and {total // clients}.",
-    )
     if split == "even":
-        shares = np.ones(clients)
-    elif split == "uneven":
-        shares = np.arange(1.0, clients + 1.0)
-    else:
-        require(
-            0 < concentration < float("inf"),
-            f"The Dirichlet concentration must be positive, not {concentration}; "
-            "1 is moderately uneven.",
-        )
-        # Through logarithms of the gamma draws, because tiny concentrations underflow.
-        generator = Streams(seed).generator("split")
-        powers = np.log(generator.uniform(size=clients)) / concentration
-        logs = np.log(generator.gamma(concentration + 1.0, size=clients)) + powers
-        shares = np.exp(logs - logs.max())
-    return _apportion(shares, total, minimum)
+        return _apportion(np.ones(clients), total, 1)
+    if split == "uneven":
+        return _apportion(np.arange(1.0, clients + 1.0), total, 1)
+    generator = Streams(seed).generator("split")
+    # Exponential draws, each one of shape 2 times a uniform number.
+    powers = np.log(generator.uniform(size=clients))
+    logs = np.log(generator.gamma(2.0, size=clients)) + powers
+    return _apportion(np.exp(logs - logs.max()), total, max(1, total // clients // 10))
 
 
 #: Splits of records by what they are, as data sets for federated learning name them.

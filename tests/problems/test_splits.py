@@ -33,20 +33,11 @@ def test_dirichlet_sizes_are_reproducible_and_respect_their_minimum():
     assert sizes == samples_per_client("dirichlet", 10, 10_000, seed=3)
     assert sizes != samples_per_client("dirichlet", 10, 10_000, seed=4)
     assert min(sizes) >= 100  # a tenth of the mean
-    assert min(samples_per_client("dirichlet", 10, 10_000, minimum=700, seed=3)) >= 700
 
 
-def test_the_concentration_makes_dirichlet_sizes_nearly_even_or_very_uneven():
-    def spread(concentration):
-        sizes = [
-            samples_per_client(
-                "dirichlet", 10, 10_000, seed=seed, concentration=concentration, minimum=1
-            )
-            for seed in range(20)
-        ]
-        return np.mean([np.std(one) for one in sizes])
-
-    assert spread(1000.0) < 50 < 500 < spread(1.0) < 2000 < spread(0.01)
+def test_dirichlet_sizes_are_moderately_uneven():
+    drawn = [samples_per_client("dirichlet", 10, 10_000, seed=seed) for seed in range(20)]
+    assert 500 < np.mean([np.std(one) for one in drawn]) < 2000
 
 
 @pytest.mark.parametrize(
@@ -60,13 +51,6 @@ def test_the_concentration_makes_dirichlet_sizes_nearly_even_or_very_uneven():
 def test_sizes_that_do_not_fit_are_refused(arguments, sentence):
     with pytest.raises(InvalidInput, match=sentence):
         samples_per_client(*arguments)
-
-
-def test_a_minimum_or_concentration_that_does_not_fit_is_refused():
-    with pytest.raises(InvalidInput, match=r"at least 30 of 100 samples; .* between 1 and 20"):
-        samples_per_client("even", 5, 100, minimum=30)
-    with pytest.raises(InvalidInput, match="must be positive, not 0"):
-        samples_per_client("dirichlet", 5, 100, concentration=0)
 
 
 @pytest.mark.parametrize(
