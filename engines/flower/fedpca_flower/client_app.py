@@ -21,7 +21,7 @@ def handle(message: Message, context: Context) -> Message:
         told, groups = opened(message.content)
         me = Member(context, told.pop("job", None))
         require(
-            action in ("hello", "hear") or bool(me.memory.told),
+            action in ("hello", "hear") or bool(me.mine),
             "This client knows nothing of the run, because it has no folder to remember it in "
             "(memory); it has to be greeted again.",
         )
@@ -44,7 +44,7 @@ def product(me: Member, told: Told, groups: Groups) -> RecordDict:
     require(needed, f"{me.algorithm.title} needs no eigenvalue before the run; the client refuses.")
     frame = np.asarray(groups["down"]["frame"], dtype=np.float64)
     answer = {"product": me.own_data().apply(frame)[0]}
-    dtype = me.memory.told["run"]["channel"]["dtype"]
+    dtype = me.mine["run"]["channel"]["dtype"]
     return packed({"products": 1}, up=on_the_wire(answer, dtype))
 
 

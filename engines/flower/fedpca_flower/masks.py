@@ -20,7 +20,7 @@ def deal(me: Member, told: Told) -> Told:
     Raises InvalidInput: an occasion that was there before, whose old shares would open new masks; a
     sum that the client is no part of, or over too few.
     """
-    mine, occasion = me.memory.told, told["occasion"]
+    mine, occasion = me.mine, told["occasion"]
     keys = {int(client): key for client, key in told["keys"].items()}
     require(
         keys.get(me.client) == mine["public"],
@@ -48,7 +48,7 @@ def unread(me: Member, told: Told) -> list[int]:
 
     Raises InvalidInput: a second upload for one occasion; shares of too few, or of strangers.
     """
-    kept, terms = me.memory.told.get("masks") or {}, told["secure"]
+    kept, terms = me.mine.get("masks") or {}, told["secure"]
     require(
         kept.get("occasion") == terms["occasion"] and "held" not in kept,
         "A client uploads once under the masks that it has dealt shares of; it refuses.",
@@ -61,14 +61,14 @@ def unread(me: Member, told: Told) -> list[int]:
         f"Shares of {len(dealt)} of {len(keys)} clients were dealt, and a sum needs {least} of "
         "these, this one included; it refuses.",
     )
-    private, occasion = me.memory.told["key"], kept["occasion"]
+    private, occasion = me.mine["key"], kept["occasion"]
     kept["held"] = {
         dealer: secure.held(given, dealer, me.client, private, keys[dealer], occasion)
         for dealer, given in dealt.items()
     }
     kept["publics"] = {dealer: given["public"] for dealer, given in dealt.items()}
     if bad := [dealer for dealer, shares in kept["held"].items() if shares is None]:
-        me.memory.told["masks"] = None
+        me.mine["masks"] = None
     return bad
 
 
@@ -80,18 +80,18 @@ def masked(me: Member, told: Told, down: Arrays, upload: Arrays) -> dict[str, se
     Raises InvalidInput: the sum holds an earlier upload that the client does not remember, or one
     that is too large.
     """
-    memory, terms, weight = me.memory, told["secure"], told["weight"]
+    terms, weight, arrays = told["secure"], told["weight"], me.arrays
     point = secure.FixedPoint(terms["bound"], me.setting.clients)
     words = point.words({name: weight * array for name, array in upload.items()})
     if terms["differences"]:
         require(
-            not told["counted"] or bool(memory.arrays.get("sent")),
+            not told["counted"] or bool(arrays.get("sent")),
             f"Client {me.client} does not remember the upload that the sum holds of it, so its "
             "next one would count twice; give its node a folder (memory) before the run.",
         )
-        memory.arrays["sending"] = {"words": words}
-        words = words - memory.arrays["sent"]["words"] if memory.arrays.get("sent") else words
-    kept = memory.told["masks"]
+        arrays["sending"] = {"words": words}
+        words = words - arrays["sent"]["words"] if arrays.get("sent") else words
+    kept = me.mine["masks"]
     private, _ = secure.key(kept["pairs"])
     weights = me.setting.weights.tolist()
     question = secure.question(kept["occasion"], weights, told, down)
@@ -106,7 +106,7 @@ def opening(me: Member, told: Told) -> Told:
 
     Raises InvalidInput: a sum that the client is no part of, over strangers, or over too few.
     """
-    kept, arrived = me.memory.told.get("masks") or {}, sorted(set(told["arrived"]))
+    kept, arrived = me.mine.get("masks") or {}, sorted(set(told["arrived"]))
     require(
         kept.get("occasion") == told["occasion"]
         and "held" in kept

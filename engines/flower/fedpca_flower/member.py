@@ -1,9 +1,11 @@
 """What one client knows of a run: its part of the algorithm, and what it keeps between messages."""
 
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,32 +20,69 @@ from fedpca_core.protocol.channel import Channel, Mailbox
 from fedpca_core.protocol.described import restore
 from fedpca_flower import own, secure
 from fedpca_flower.kept import Kept, Served
-from fedpca_flower.memory import Memory
 from fedpca_flower.own import ClientStreams, position
-from fedpca_flower.records import Told, on_the_wire, packed
+from fedpca_flower.records import (
+    Groups,
+    Told,
+    load_arrays,
+    on_the_wire,
+    opened,
+    packed,
+    save_arrays,
+)
 
 #: What a client keeps of a plan until the round is settled.
 _PLAN = ("round", "weight", "local_steps", "extra")
 
 
 class Member:
-    """One client while it answers one message; what lasts is in its memory."""
+    """One client while it answers one message, with what it remembers of one job.
+
+    A SuperNode keeps Flower's context as long as it runs. With a folder of its own (``memory`` in
+    its configuration) the client also survives a restart of its machine: the file is written whole
+    or not at all, after the step and before the reply leaves.
+
+    ``job``: The job's number, which is that of a run that was resumed, too; the server gives it.
+
+    ``mine``: Plain values that it remembers, ready for JSON.
+    ``arrays``: ``state``, ``pending`` (a step whose upload is not known to have counted),
+        ``agreed``.
+
+    Raises InvalidInput: a number that is none, which would be part of a file's name.
+    """
 
     def __init__(self, context: Context, job: object) -> None:
+        require(
+            isinstance(job, str) and bool(re.fullmatch("[0-9a-f]{16}", job)),
+            "A job's number has 16 hexadecimal digits; the client refuses any other.",
+        )
+        self._context, self.job = context, str(job)
         self.node, self.run = context.node_config, context.run_config
-        self.memory = Memory(context, job)
         self.client = position(self.node)
         #: Whether a simulation hands out the data; with records of its own a node obeys itself.
         self.simulated = not (self.node.get("data") or self.node.get("service"))
+        folder = self.node.get("memory")
+        self._file = Path(str(folder)) / f"run-{job}.npz" if folder else None
+        self.mine: Told = {}
+        self.arrays: Groups = {}
+        if context.state:
+            self.mine, self.arrays = opened(context.state)
+        elif self._file is not None and self._file.exists():
+            self.mine, self.arrays = load_arrays(self._file)
+
+    def keep(self) -> None:
+        """Write down what is remembered."""
+        self._context.state = packed(self.mine, **self.arrays)
+        if self._file is not None:  # it holds the client's secrets
+            save_arrays(self._file, self.mine, self.arrays)
 
     # ------------------------------------------------------------------ the run
     def enter(self, run: Told) -> None:
         """Take part in a run that meets the node's terms; what it is told first stays."""
-        memory = self.memory
-        if not memory.told:
+        if not self.mine:
             private, public = secure.key(secure.new_seed())
             secret = run["seed"] if self.simulated else secrets.randbits(64)
-            memory.told = {
+            self.mine = {
                 "run": run,
                 "secret": self.node.get("secret", secret),
                 "key": private,
@@ -53,18 +92,18 @@ class Member:
             }
         noisy = self.budget is not None or getattr(self.algorithm, "noise", 0.0) > 0
         require(
-            not noisy or memory.on_disk or self.simulated,
+            not noisy or self._file is not None or self.simulated,
             f"Client {self.client} has no folder to remember its noise in: after a restart it "
             "would draw it anew, which is a second release. Start the node with --node-config "
             "'memory=\"/srv/fedpca\"'.",
         )
-        memory.keep()
+        self.keep()
 
     def facts(self) -> Told:
         """What everybody learns of this client."""
-        data, public = self.own_data(), self.memory.told["public"]
+        data, public = self.own_data(), self.mine["public"]
         sizes: Told = {"features": data.features, "samples": int(data.samples[0])}
-        named = tuple(self.memory.told["columns"])
+        named = tuple(self.mine["columns"])
         sizes["columns"] = self.kept.columns(named)
         norms = "spectral_norms" in self.algorithm.agreed
         self.check_summed(not norms)
@@ -74,9 +113,9 @@ class Member:
 
     def learns(self, setting: Told, agreed: Arrays) -> bool:
         """Whether the setting of the run is news."""
-        if "setting" in self.memory.told:
+        if "setting" in self.mine:
             return False
-        self.memory.told |= {"setting": setting, "last": None}
+        self.mine |= {"setting": setting, "last": None}
         samples = self.setting.samples
         fair = np.array_equal(self.setting.weights, samples / samples.sum())
         require(
@@ -84,24 +123,24 @@ class Member:
             f"Client {self.client} shares its noise with clients that count by their records, and "
             "the server counts otherwise; it refuses.",
         )
-        self.memory.arrays["agreed"] = dict(agreed)
+        self.arrays["agreed"] = dict(agreed)
         return True
 
     @property
     def algorithm(self) -> Algorithm:
         """The method of this run."""
-        return restore(self.memory.told["run"]["algorithm"])
+        return restore(self.mine["run"]["algorithm"])
 
     @property
     def streams(self) -> ClientStreams:
         """The randomness of this client."""
-        told = self.memory.told
+        told = self.mine
         return ClientStreams(told["run"]["seed"], told["secret"], self.client)
 
     @property
     def setting(self) -> Setting:
         """What everybody knows about the run."""
-        told = dict(self.memory.told["setting"])
+        told = dict(self.mine["setting"])
         samples = np.array(told.pop("samples"), dtype=np.int64)
         weights = np.array(told.pop("weights"))
         return Setting(clients=len(samples), samples=samples, weights=weights, **told)
@@ -109,7 +148,7 @@ class Member:
     @property
     def budget(self) -> dict[str, float] | None:
         """What the run's noise at the source may cost; None where there is none."""
-        budget: dict[str, float] | None = self.memory.told["run"]["budget"]
+        budget: dict[str, float] | None = self.mine["run"]["budget"]
         return budget
 
     @property
@@ -140,7 +179,7 @@ class Member:
         Raises InvalidInput: records that have changed since the client entered the run; a release
         that the node's ledger does not allow.
         """
-        told = self.memory.told
+        told = self.mine
         named, seen = tuple(told["columns"]), told["records"]
         require(
             self.kept.unchanged(seen),
@@ -149,27 +188,27 @@ class Member:
             "which is a new release.",
         )
         if self.budget is None:
-            return self.kept.plain(named, self.memory.job)
+            return self.kept.plain(named, self.job)
         if self.simulated:
             source = own.source(self.node, self.run)
             return own.client_data(source, named, self.budget, self.streams)
-        return self.kept.release(named, self.budget, seen["digest"], self.memory.job)
+        return self.kept.release(named, self.budget, seen["digest"], self.job)
 
     @cached_property
     def data(self) -> OneOfMany:
         """The client's data in their place among all; products are counted for one message."""
-        setting, agreed = self.setting, self.memory.arrays.get("agreed", {})
+        setting, agreed = self.setting, self.arrays.get("agreed", {})
         return OneOfMany.of(self.own_data(), self.client, setting.samples, setting.weights, agreed)
 
     # ------------------------------------------------------------------ a round
     @property
     def state(self) -> dict[str, AnyArray]:
         """What the algorithm keeps of this client, as far as it counts."""
-        return self.memory.arrays.get("state", {})
+        return self.arrays.get("state", {})
 
     @state.setter
     def state(self, arrays: Arrays) -> None:
-        self.memory.arrays["state"] = dict(arrays)
+        self.arrays["state"] = dict(arrays)
 
     def plan(self, told: Mapping[str, Any]) -> Plan:
         """The plan as far as it concerns this client."""
@@ -184,7 +223,7 @@ class Member:
 
     def sent(self, uplink: Arrays, plan: Plan) -> dict[str, Array]:
         """The upload as the channel carries it: with its noise, at its precision."""
-        channel = Channel(**self.memory.told["run"]["channel"])
+        channel = Channel(**self.mine["run"]["channel"])
         single = replace(channel, secure_aggregation=False)
         box = Mailbox(single, self.setting, self.streams, reuse_uploads=False)
         uploads = box.up(uplink, plan).uploads or {}
@@ -192,13 +231,13 @@ class Member:
 
     def stepped(self, told: Told, state: Arrays) -> None:
         """A step whose upload is on its way."""
-        self.memory.arrays["pending"] = dict(state)
+        self.arrays["pending"] = dict(state)
         kept = {name: told[name] for name in _PLAN}
-        self.memory.told["last"] = {**kept, "open": True, "finished": False}
+        self.mine["last"] = {**kept, "open": True, "finished": False}
 
     def settle(self, counted: int, feedback: Arrays | None) -> None:
         """Take the pending step into the state, or forget it; what was sent stays counted."""
-        arrays, last = self.memory.arrays, self.memory.told["last"]
+        arrays, last = self.arrays, self.mine["last"]
         if last is None:
             return
         if last["open"]:
@@ -216,10 +255,10 @@ class Member:
 
     def reply(self, up: Arrays | None = None, **told: Any) -> RecordDict:
         """Write down what is remembered, and answer."""
-        self.memory.keep()
+        self.keep()
         shows = bool(self.run.get("reveal")) and self.simulated
         # As if the step counted: the server drops what it does not count.
-        state = self.memory.arrays.get("pending") or self.state
+        state = self.arrays.get("pending") or self.state
         shown = {name: array[0] for name, array in state.items()} if shows else None
         products = int(self.data.products[self.client]) if "data" in vars(self) else 0
         told |= {"products": products, "shows": shows}
