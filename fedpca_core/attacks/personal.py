@@ -62,8 +62,6 @@ class SecondMoment:
     misfit: float
     #: Standard error of an entry, from the residual.
     error: float
-    #: Pairs of consecutive frames used.
-    rounds: int
 
 
 def track(
@@ -143,7 +141,7 @@ def second_moment(
     expected = algorithm.components + features * algorithm.noise_variance
     rank = features if noisy else int(transcript.samples[client])
     matrix = _completed(moment, covered, rank, expected)
-    return SecondMoment(matrix, misfit, error, len(equations))
+    return SecondMoment(matrix, misfit, error)
 
 
 def _equations(

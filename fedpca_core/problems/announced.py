@@ -40,6 +40,15 @@ class PublicFacts:
     #: epsilon covers them: a private problem announces none.
     read_off: bool = False
 
+    @classmethod
+    def of_records(cls, records: Array, mean: Array | None) -> PublicFacts:
+        """What the schema of these records, (records, features), would state.
+
+        ``mean``: What is subtracted from them, which the secure sums make public.
+        """
+        steps, bounds = decimal_steps(records), schema_bounds(records)
+        return cls(steps, mean, len(records), bounds=bounds, read_off=True)
+
     def scaled(self, divisor: Array) -> PublicFacts:
         """The facts after every feature was divided by a public number."""
         return replace(

@@ -6,7 +6,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
-from fedpca_core.problems.announced import PublicFacts, decimal_steps, schema_bounds
+from fedpca_core.problems.announced import PublicFacts
 from fedpca_core.problems.problem import Problem, from_blocks
 
 
@@ -55,13 +55,6 @@ def from_records(
     )
     names, home = np.unique(labels, return_inverse=True)
     mean = rows.mean(axis=0) if centre and len(rows) else np.zeros(rows.shape[1])
-    facts = PublicFacts(
-        decimal_steps(rows) if len(rows) else np.ones(rows.shape[1]),
-        mean if centre else None,
-        len(rows),
-        bounds=schema_bounds(rows) if len(rows) else None,
-        read_off=True,
-    )
     return from_blocks(
         [(rows[home == client] - mean).T for client in range(len(names))],
         weights=weights,
@@ -72,5 +65,5 @@ def from_records(
         looked="" if public_schema else "columns that do not vary were refused",
         public=("the columns", "whose record each row is") if public_schema else (),
         judged=not public_schema,
-        announced=facts,
+        announced=PublicFacts.of_records(rows, mean if centre else None) if len(rows) else None,
     )

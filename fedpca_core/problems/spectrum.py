@@ -1,6 +1,8 @@
 """Synthetic problems whose pooled spectrum is known exactly (FAPS, section 5.1)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import overload
 
 import numpy as np
 
@@ -10,7 +12,6 @@ from fedpca_core.linalg.threads import one_thread
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.coloured import chosen_turns, coloured
 from fedpca_core.problems.heterogeneity import check_heterogeneity
-from fedpca_core.problems.later import Later
 from fedpca_core.problems.problem import Problem, client_weights
 from fedpca_core.problems.splits import checked_sizes
 from fedpca_core.problems.white import WhiteShares, white_shares
@@ -103,7 +104,7 @@ def decay_spectrum(
         assert held is not None
         client_data = ClientData.from_grams(held, np.array(sizes), share)
         if keep:
-            blocks = Later(len(sizes), lambda: made(blocks=True).blocks or [])
+            blocks = _Later(len(sizes), lambda: made(blocks=True).blocks or [])
     else:
         held_blocks = made(blocks=True).blocks
         assert held_blocks is not None
@@ -148,3 +149,29 @@ def singular_values(features: int, decay: float | None, condition: float | None)
         "try 1.01.",
     )
     return np.asarray(ratio**-position)
+
+
+class _Later(Sequence[Array]):
+    """One block for each client, made at the first look: most studies read second moments only.
+
+    ``make``: Gives the blocks, (features, m_i) each; it must give the same whenever it is called.
+    """
+
+    def __init__(self, clients: int, make: Callable[[], Sequence[Array]]) -> None:
+        self._clients, self._make = clients, make
+
+    @cached_property
+    def _blocks(self) -> tuple[Array, ...]:
+        return tuple(self._make())
+
+    def __len__(self) -> int:
+        return self._clients
+
+    @overload
+    def __getitem__(self, index: int) -> Array: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Array]: ...
+
+    def __getitem__(self, index: int | slice) -> Array | Sequence[Array]:
+        return self._blocks[index]

@@ -7,7 +7,7 @@ import pandas as pd
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require, require_choice
-from fedpca_core.problems.announced import PublicFacts, decimal_steps, schema_bounds
+from fedpca_core.problems.announced import PublicFacts
 from fedpca_core.problems.heterogeneity import (
     DEALT,
     ExchangeOrder,
@@ -137,9 +137,7 @@ def _taken(table: CleanTable, heterogeneity: float, text: bool) -> tuple[str, ..
 
 def _announced(records: Array, scaling: str) -> PublicFacts:
     """The schema's steps and bounds, and the moments that the secure sums made public."""
-    mean = None if scaling == "none" else records.mean(axis=0)
-    steps, bounds = decimal_steps(records), schema_bounds(records)
-    facts = PublicFacts(steps, mean, len(records), bounds=bounds, read_off=True)
+    facts = PublicFacts.of_records(records, None if scaling == "none" else records.mean(axis=0))
     return facts.scaled(records.std(axis=0)) if scaling == "standardise" else facts
 
 

@@ -148,11 +148,7 @@ def clean_table(
         f"Only {found} numeric column{' varies' if found == 1 else 's vary'} but at least 2 are "
         f"needed{f' (left out: {listed(left_out)})' if left_out else ''}; choose other columns.",
     )
-    codes: IntArray | None = None
-    counts: dict[str, int] = {}
-    lost: tuple[str, ...] = ()
-    if owners is not None:
-        codes, counts, lost = _natural_clients(owners, complete, str(client_column))
+    codes, counts, lost = _natural_clients(owners, complete)
     pick = {
         "features": usable,
         "constant_columns": constant & ~empty,
@@ -193,12 +189,11 @@ def public_table(
         f"{len(chosen)} columns are named, but 2 to {MAX_FEATURES:,} are needed; choose others.",
     )
     owners = None if client_column is None else frame[client_column]
-    codes: IntArray | None = None
-    counts: dict[str, int] = {}
+    known = np.ones(len(frame), dtype=bool)
     if owners is not None:
         known = owners.notna().to_numpy(dtype=bool)
-        codes, counts, _ = _natural_clients(owners, known, str(client_column))
-        frame = frame[known]
+    codes, counts, _ = _natural_clients(owners, known)
+    frame = frame[known]
     report = TableReport(
         rows_read=len(frame),
         rows_used=len(frame),
@@ -245,19 +240,21 @@ def _check_gaps(gaps: Mapping[str, int], complete: int, rows: int, missing: str)
 
 
 def _natural_clients(
-    owners: pd.Series, complete: NDArray[np.bool_], column: str
-) -> tuple[IntArray, dict[str, int], tuple[str, ...]]:
+    owners: pd.Series | None, complete: NDArray[np.bool_]
+) -> tuple[IntArray | None, dict[str, int], tuple[str, ...]]:
     """Position of each complete row's client, records of each, and clients without any."""
+    if owners is None:
+        return None, {}, ()
     codes, labels = pd.factorize(owners[complete].map(client_name))
     require(
         len(labels) >= 2,
-        f"Every usable row has “{labels[0]}” in the client column “{column}”, which makes one "
+        f"Every usable row has “{labels[0]}” in the client column “{owners.name}”, which makes one "
         "client; choose another column or an even split.",
     )
     require(
         len(labels) <= MAX_CLIENTS,
-        f"The client column “{column}” names {len(labels):,} clients, more than {MAX_CLIENTS}; "
-        "choose a column with fewer values or an even split.",
+        f"The client column “{owners.name}” names {len(labels):,} clients, more than "
+        f"{MAX_CLIENTS}; choose a column with fewer values or an even split.",
     )
     counts = {str(c): int(n) for c, n in zip(labels, np.bincount(codes), strict=True)}
     every = [str(label) for label in owners.dropna().map(client_name).unique()]

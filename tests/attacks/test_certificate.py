@@ -30,7 +30,7 @@ def certified(rows: np.ndarray, turn: np.ndarray, error: float) -> Certificate:
     none = np.zeros(features)
     question = _question(factor(rows, error), np.ones(features), none, None, 1, False, None)
     chosen = np.arange(0, dtype=np.int64)
-    return certify(question, Attempt(0, 0.0, 0.0, len(turn), turn, None, chosen, ""))[0]
+    return certify(question, Attempt(len(turn), turn, None, chosen, ""))[0]
 
 
 def turned(seed: int, size: int) -> np.ndarray:
@@ -189,5 +189,5 @@ def test_a_direction_of_any_length_is_refused_at_once() -> None:
     question = _question(moment, np.ones(40), none, None, 1, False, None)
     long = 1e6 * turned(10, 5)
     chosen = np.arange(0, dtype=np.int64)
-    found, _ = certify(question, Attempt(0, 0.0, 0.0, 5, long, None, chosen, ""))
+    found, _ = certify(question, Attempt(5, long, None, chosen, ""))
     assert not found.valid

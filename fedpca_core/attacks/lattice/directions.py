@@ -43,13 +43,7 @@ _SETS, _BEGINNINGS = 24, 20_000
 class Attempt:
     """One reduction, and the directions it suggests."""
 
-    #: Number of generators.
-    rows: int
-    #: Length of their tags.
-    epsilon: float
-    #: How clearly relations and lattice are told apart; see `lattice.Reduced`.
-    gap: float
-    #: Directions of the right length among them; all of them are needed.
+    #: Directions of the right length; all of them are needed.
     short: int
     #: (rank, rank) float64 or None: Orthogonal rows, where they came out so; their lengths are
     #: those of the lattice.
@@ -90,7 +84,7 @@ def attempts(lattice: Lattice, budget: float) -> Iterator[Attempt]:
                 return
             budget -= spent
             reduced = reduce_generators(lattice.extended(chosen), epsilon)
-            attempt, more = _judge(lattice, reduced, chosen, order, epsilon)
+            attempt, more = _judge(lattice, reduced, chosen, order)
             yield attempt
             if attempt.final:
                 return
@@ -99,17 +93,16 @@ def attempts(lattice: Lattice, budget: float) -> Iterator[Attempt]:
 
 
 def _judge(
-    lattice: Lattice, reduced: Reduced, chosen: IntArray, order: IntArray, epsilon: float
+    lattice: Lattice, reduced: Reduced, chosen: IntArray, order: IntArray
 ) -> tuple[Attempt, IntArray]:
     """What a reduction says, and which rows to add before the next one."""
     rank = lattice.rows.shape[1]
-    count = reduced.combinations.shape[1]
     basis, combinations = _without_mean(lattice, reduced)
     short = int((np.abs(np.linalg.norm(basis, axis=1) - 1.0) < 0.2).sum())
     none = order[:0]
 
     def attempt(directions: Array | None, note: str, made_of: Array | None = None) -> Attempt:
-        return Attempt(count, epsilon, reduced.gap, short, directions, made_of, chosen, note)
+        return Attempt(short, directions, made_of, chosen, note)
 
     orthogonal = len(basis) == rank and _orthogonal(basis)
     if orthogonal and lattice.same_length and short == rank:
