@@ -284,9 +284,9 @@ def _gallery(row: Sequence[Images]) -> Any:
                 cmap=_colours(one.palette), vmin=one.low, vmax=one.high, interpolation="nearest",
             )  # fmt: skip
             title = one.title + (_SIMULATION if one.simulation_only else "")
-            axes.set_title(textwrap.fill(title, 60 // len(row)), loc="left", fontsize=8)
+            axes.set_title(textwrap.fill(title, 96 // len(row)), loc="left", fontsize=8)
             axes.set_xlabel(
-                textwrap.fill(one.captions[-1] if one.captions else "", 84 // len(row)),
+                textwrap.fill(one.captions[-1] if one.captions else "", 120 // len(row)),
                 fontsize=6.5,
                 loc="left",
             )

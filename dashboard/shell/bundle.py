@@ -13,6 +13,7 @@ from fedpca_core.papers.sources import software_bibtex
 from fedpca_core.settings import Settings
 from fedpca_core.study.facts import read_of
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import names
 from fedpca_core.study.study import Study
 from fedpca_core.study.units import described
 
@@ -20,14 +21,24 @@ from fedpca_core.study.units import described
 _READ_ME = Path(__file__).resolve().parents[1] / "archive.txt"
 
 
-def caption(settings: Settings, results: Iterable[Any] = (), data: OwnData | None = None) -> str:
+def caption(
+    settings: Settings,
+    results: Iterable[Any] = (),
+    data: OwnData | None = None,
+    whole: bool = False,
+) -> str:
     """What stands below every figure: product, page, all settings that are not the default, seed,
     and the data as the results have them.
 
-    A setting that makes no difference beside the others, or to these data, is left out.
+    A setting that makes no difference beside the others, or to these data, is left out. ``whole``
+    names those too without which nobody can read a sheet of paper, at their defaults.
     """
     parameters, left = settings.parameters(), {*settings.idle(), "seed"}
-    values = {name: value for name, value in settings.changed().items() if name not in left}
+    needed = names("sheet-settings")
+    also = f"{needed['all']} {needed.get(settings.kind, '')}".split() * whole
+    named = {name: getattr(settings, name) for name in parameters if name in also}
+    values = {**named, **settings.changed()}
+    values = {name: value for name, value in values.items() if name not in left}
     told = []
     for name, value in values.items():
         many = value if isinstance(value, tuple) else (value,)

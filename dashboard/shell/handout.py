@@ -1,22 +1,21 @@
 """A page on one sheet, for whoever was not there: HTML, and PDF.
 
-Question, answer with its uncertainty, the figure, what is known of leaks, the guarantee, settings,
-link and citation. It is made of the parts that the page shows of its results, or, where a page
-draws by itself, of its first figure and its tables.
+The question as it was asked, the answer with its uncertainty, the figure, what is known of leaks,
+the guarantee, settings, link and citation. It is made of the parts that the page shows of its
+results, or, where a page draws by itself, of its first and last figure and its tables.
 """
 
 import base64
 import io
-import math
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import partial
 from html import escape
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,21 +24,22 @@ from dashboard.player.printed import printed
 from dashboard.shell import figures
 from dashboard.shell.bundle import caption
 from dashboard.shell.document import PRODUCT
-from dashboard.shell.navigation import ENTRIES
+from fedpca_core.papers.cited import cited, reference
 from fedpca_core.papers.sources import software_bibtex
-from fedpca_core.questions.told import TOLD, WITH_FILE
+from fedpca_core.questions.told import TOLD, WITH_FILE, asked
 from fedpca_core.settings import Settings, powers, rough
 from fedpca_core.study import parts
 from fedpca_core.study.facts import read_of
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.panels import Heat, Panel
 from fedpca_core.study.study import Study
 from fedpca_core.version import __version__
 
-#: Rows of a table, and characters of a cell, that fit on the sheet.
-_ROWS, _CELL = 12, 60
-#: Inches of the sheet, and characters of a line on it.
-_SHEET, _LINE = (8.27, 11.69), 112
+#: Rows of a table, and of pictures, on the sheet.
+_ROWS, _PICTURES = 40, 1
+#: What says what is promised; it follows what came of it.
+_PROMISE = "guarantee"
+#: Inches of the sheet, and characters of a line of nine points on it.
+_SHEET, _LINE = (8.27, 11.69), 107
 _STYLE = Path(__file__).resolve().parents[1] / "handout.css"
 
 
@@ -50,14 +50,15 @@ class Sheet:
     question: str
     #: Paragraphs, in Markdown's bold.
     answer: list[str] = field(default_factory=list)
-    #: PNG of the figure.
-    picture: bytes | None = None
+    #: PNG, the most telling one first.
+    pictures: list[bytes] = field(default_factory=list)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     #: Remarks, and the guarantee.
     small: list[str] = field(default_factory=list)
     settings: str = ""
     link: str = ""
-    citation: str = ""
+    #: What it rests on.
+    papers: list[str] = field(default_factory=list)
 
 
 def sheet(
@@ -69,25 +70,21 @@ def sheet(
     data: OwnData | None = None,
 ) -> Sheet:
     """The sheet of a page whose studies have these results, the most telling one first."""
-    titles = {entry.name: entry.title for entry in ENTRIES}
-    titles["scene"] = "No record is sent. What does the server hold?"
-    first = next(iter(results))
+    read, prepared = read_of(results.values())
+    setting = caption(settings, results.values(), data, whole=True)
     made = Sheet(
-        titles.get(settings.kind, first.title),
-        settings=f"{caption(settings, results.values(), data)} Made on {date.today()} with version "
-        f"{__version__}.",
+        asked(settings, data.name if data is not None else read),
+        settings=powers(f"{setting} Made on {date.today()} with version {__version__}."),
         link=link,
-        citation=software_bibtex(),
+        papers=[_plain(reference(one)) for one in cited(settings)],
     )
-    panel: Panel | Heat | None = None
-    for study, result in results.items():
-        told = TOLD.get(study.key)
-        also, before = study is not first and bool(made.answer), len(made.answer)
+    shown: list[Any] = []
+    for study in sorted(results, key=lambda one: one.key == _PROMISE):
+        result, told, before = results[study], TOLD.get(study.key), len(made.answer)
         file = (data,) if study.key in WITH_FILE else ()
         for part in [] if told is None else told(result, settings, *file):
-            shown = _put(made, part)
-            panel = panel or shown
-        if also:  # of what follows, the first sentence
+            shown += _put(made, part)
+        if before and study.key != _PROMISE:  # of what follows, the first sentence
             del made.answer[before + 1 :]
         guarantee = getattr(getattr(result, "facts", None), "guarantee", None)
         if guarantee is not None and guarantee.sentence() not in made.small:
@@ -95,14 +92,19 @@ def sheet(
         if told is None and not made.answer:
             for title, table in list(study.tables(result, settings).items())[:2]:
                 made.tables[f"{study.title}: {title.replace('_', ' ')}"] = _texts(table)
-    _, prepared = read_of(results.values())
     if prepared and prepared not in made.small:
         made.small.append(prepared)
-    draws = [*printers.values()] if panel is None else [partial(printed, "", [panel], [])]
-    picture = figures.picture(draws[0], "", 0) if draws else None
+    panels = [one for one in shown if not isinstance(one, Sequence)][:1]
+    rows = [one for one in shown if isinstance(one, Sequence)][:_PICTURES]
+    if panels:
+        pictures = [*printed("", panels, rows, "", kinds=("png",)).values()]
+    else:
+        first = [*printers.values()][:1]
+        drawn = [figures.picture(one, "", at) for one in first for at in (0, -1)]
+        pictures = list(dict.fromkeys(drawn))
     return replace(
         made,
-        picture=picture,
+        pictures=pictures,
         answer=[powers(text) for text in made.answer],
         tables={
             label: table.rename(columns=powers).map(powers) for label, table in made.tables.items()
@@ -111,8 +113,8 @@ def sheet(
     )
 
 
-def _put(made: Sheet, part: parts.Part) -> Panel | Heat | None:
-    """Put one part on the sheet; returns the panel that it has, if any."""
+def _put(made: Sheet, part: parts.Part) -> list[Any]:
+    """Put one part on the sheet; returns the panel and the rows of pictures that it has, if any."""
     inner: Iterable[parts.Part] = ()
     match part:
         case str() | parts.Note() | parts.Badge():
@@ -136,16 +138,15 @@ def _put(made: Sheet, part: parts.Part) -> Panel | Heat | None:
             made.tables[label + cut] = _texts(rows)
         case parts.Rows(rows, None):
             made.tables["Rows"] = _texts(rows)
-        case parts.Fold(_, folded):
+        case parts.Fold(_, folded, _, late) if not late:  # others are of interest to few
             inner = [one for one in folded if not isinstance(one, parts.Chart)]
         case parts.Framed(title, _, framed):
             inner = [title, *framed]
         case parts.Beside(columns):
             inner = [one for column in columns for one in column]
-        case parts.Chart(_, panels):
-            return panels[0] if panels else None
-    found = [_put(made, one) for one in inner]
-    return next((one for one in found if one is not None), None)
+        case parts.Chart(_, panels, images):
+            return [*panels[:1], *images]
+    return [drawn for one in inner for drawn in _put(made, one)]
 
 
 def _texts(table: pd.DataFrame) -> pd.DataFrame:
@@ -158,10 +159,10 @@ def _texts(table: pd.DataFrame) -> pd.DataFrame:
 def page(made: Sheet) -> str:
     """The sheet as one HTML file that needs nothing else."""
     said = "".join(f"<p>{_bold(text)}</p>" for text in made.answer)
-    image = ""
-    if made.picture:
-        code = base64.b64encode(made.picture).decode()
-        image = f'<img alt="The figure of this page" src="data:image/png;base64,{code}">'
+    images = "".join(
+        f'<img alt="A figure" src="data:image/png;base64,{base64.b64encode(one).decode()}">'
+        for one in made.pictures
+    )
     tables = "".join(
         f"<h2>{escape(label)}</h2>{table.to_html(index=False, border=0)}"
         for label, table in made.tables.items()
@@ -170,9 +171,10 @@ def page(made: Sheet) -> str:
     link = f'<p><a href="{escape(made.link)}">{escape(made.link)}</a></p>' if made.link else ""
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(made.question)} · '
-        f"{PRODUCT}</title><style>{_STYLE.read_text('utf-8')}</style><h1>{escape(made.question)}</h1>{said}{image}"
-        f"{tables}<footer>{small}<p>{escape(made.settings)}</p>{link}"
-        f"<pre>{escape(made.citation)}</pre></footer></html>"
+        f"{PRODUCT}</title><style>{_STYLE.read_text('utf-8')}</style><h1>{escape(made.question)}</h1>{said}{images}"
+        f"{tables}<footer>{small}<p>{escape(made.settings)}</p>{link}<p>"
+        f"{escape('; '.join(made.papers))}</p><pre>"
+        f"{escape(software_bibtex())}</pre></footer></html>"
     )
 
 
@@ -182,101 +184,111 @@ def _bold(text: str) -> str:
 
 
 # ---------------------------------------------------------------------- as a PDF
+class _Line(NamedTuple):
+    """A line on the paper: its size, and texts by where they begin, as shares of the width."""
+
+    points: float
+    cells: Sequence[tuple[float, str]] = ()
+    weight: str = "normal"
+    url: str | None = None
+
+    @property
+    def high(self) -> float:
+        """Its share of the sheet."""
+        return self.points * 1.3 / 72 / _SHEET[1]
+
+
 def pdf(made: Sheet) -> bytes:
     """The sheet as a PDF of one page; what does not fit on it is left to the link."""
-    from matplotlib import image as images
-    from matplotlib import rc_context
+    from matplotlib import image, rc_context
     from matplotlib.figure import Figure
-
-    figure = Figure(figsize=_SHEET, facecolor="white")
-    top = 0.96
-
-    def broken(text: str, points: float) -> list[str]:
-        width = int(_LINE * 9 / points)
-        return [
-            part for one in _plain(text).split("\n") for part in textwrap.wrap(one, width) or [""]
-        ]
-
-    def high(points: float) -> float:
-        return points * 1.3 / 72 / _SHEET[1]
-
-    def write(text: str, points: float, weight: str = "normal") -> None:
-        nonlocal top
-        step, lines = high(points), broken(text, points)
-        room = max(0, math.floor((top - foot) / step))
-        for number, line in enumerate(lines[:room], 1):
-            if number == room < len(lines):
-                line = f"{line} …"  # the rest is behind the link
-            figure.text(0.07, top, line, fontsize=points, weight=weight, va="top", parse_math=False)
-            top -= step
 
     # A link is followed where it is read on a screen; on paper its end helps nobody.
     link = f"{made.link[:_LINE]}…" if len(made.link) > _LINE else made.link
-    cited = f"Cite as {' '.join(made.citation.split())}"
-    ending = [
-        line
-        for text in (made.settings, link, cited)
-        for line in textwrap.wrap(text, int(_LINE * 9 / 6.5))
-    ][:10]
-    foot = 0.05 + 0.011 * len(ending)
-    # What an ε means is said whole; the picture and the tables leave it room.
-    remarks = high(6.5) * sum(len(broken(text, 6.5)) for text in made.small)
-    first = high(7) * (len(next(iter(made.tables.values()), ())) + 3)
-    end = foot + min(remarks, 0.3) + 0.01
-    write(made.question, 18, "bold")
-    top -= 0.01
-    for text in made.answer:
-        write(text, 9)
-        top -= 0.006
-    if made.picture:
-        picture = images.imread(io.BytesIO(made.picture))
-        height = 0.86 * _SHEET[0] / _SHEET[1] * picture.shape[0] / picture.shape[1]
-        height = min(height, max(top - end - first, 0.22), top - foot - 0.02)
-        if height > 0.08:
+    rests = f"Rests on {'; '.join(made.papers)}\nCite as {' '.join(software_bibtex().split())}"
+    foot = _fitted([*_lines(made.settings, 7.0), *_lines(link, 7.0, url=made.link)], 0.15)
+    foot += _fitted(_lines(rests, 7.0), 0.1)
+    # What an ε means is said whole; pictures and tables leave it room.
+    small = _fitted([line for text in made.small for line in _lines(text, 7.0)], 0.3)
+    head = [*_lines(made.question, 14.0, "bold"), _Line(6.0)]
+    head += [line for text in made.answer for line in [*_lines(text, 9.5), _Line(4.0)]]
+    head = _fitted(head, 0.9 - _high([*small, *foot]))
+    room = 0.9 - _high([*head, *small, *foot])
+    rows = [line for label, table in made.tables.items() for line in _table(label, table)]
+    rows = _fitted(rows, room - 0.24 * bool(made.pictures))
+    room -= _high(rows)
+    figure = Figure(figsize=_SHEET, facecolor="white")
+    top = _write(figure, head, 0.96)
+    for picture in made.pictures:
+        pixels = image.imread(io.BytesIO(picture))
+        natural = 0.86 * _SHEET[0] / _SHEET[1] * pixels.shape[0] / pixels.shape[1]
+        some = room if picture is made.pictures[-1] else 0.6 * room
+        if (height := min(natural, some - 0.01)) > 0.08:
             axes = figure.add_axes((0.07, top - height, 0.86, height))
-            axes.imshow(picture, interpolation="antialiased")
+            axes.imshow(pixels, interpolation="none")
             axes.axis("off")
-            top -= height + 0.01
-    for label, table in made.tables.items():
-        if top > end + 0.05:
-            write(label, 8.5, "bold")
-            short = table.map(lambda text: textwrap.shorten(str(text), _CELL, placeholder="…"))
-            rows = [[str(name) for name in short], *short.to_numpy().tolist()]
-            # Bold letters are wider.
-            wide = [
-                max([1.15 * len(head), *map(len, cells)]) + 2
-                for head, *cells in zip(*rows, strict=True)
-            ]
-            points = min(7.0, 7.0 * 1.18 * _LINE / sum(wide))
-            for number, row in enumerate(rows):
-                if top < end + 0.02 and number + 1 < len(rows):
-                    row = ["…"]
-                for before, cell in zip(np.cumsum([0, *wide]), row, strict=False):
-                    figure.text(
-                        0.07 + before * points * 0.55 / 72 / _SHEET[0], top, cell, va="top",
-                        fontsize=points, parse_math=False,
-                        weight="normal" if number else "bold",
-                    )  # fmt: skip
-                top -= high(points) * 1.04
-                if row == ["…"]:
-                    break
-            top -= 0.006
-    for text in made.small:
-        write(text, 6.5)
-    for number, line in enumerate(ending):
-        at = foot - 0.011 * (number + 1)
-        figure.text(
-            0.07, at, line, fontsize=6.5, color="#444444", va="bottom", parse_math=False,
-            url=made.link if line == link else None,
-        )  # fmt: skip
+            top, room = top - height - 0.01, room - height - 0.01
+    _write(figure, [*rows, *small], top)
+    _write(figure, foot, 0.045 + _high(foot), "#444444")
     out = io.BytesIO()
     with rc_context({"pdf.fonttype": 42}):
         figure.savefig(out, format="pdf", metadata={"CreationDate": None, "Title": made.question})
     return out.getvalue()
 
 
+def _lines(text: str, points: float, weight: str = "normal", url: str | None = None) -> list[_Line]:
+    """A text in lines; bold letters are wider."""
+    width = int(_LINE * 9 / points / (1.15 if weight == "bold" else 1.0))
+    broken = [part for one in _plain(text).split("\n") for part in textwrap.wrap(one, width)]
+    return [_Line(points, [(0.0, part)], weight, url) for part in broken]
+
+
+def _table(label: str, table: pd.DataFrame) -> list[_Line]:
+    """A table in columns as wide as there is room for; longer texts break into lines."""
+    rows = [[str(name) for name in table], *table.to_numpy(dtype=object).tolist()]
+    wide = [  # bold letters are wider
+        int(max([1.25 * len(head), *map(len, cells)])) + 2
+        for head, *cells in zip(*rows, strict=True)
+    ]
+    while sum(wide) > 1.18 * _LINE and max(wide) > 16:
+        wide[wide.index(max(wide))] -= 1
+    points = min(7.0, 7.0 * 1.18 * _LINE / sum(wide))
+    starts = np.cumsum([0, *wide]) * points * 0.55 / 72 / _SHEET[0]
+    found = _lines(label, 8.5, "bold")
+    for number, row in enumerate(rows):
+        cells = [textwrap.wrap(text, width - 2) for text, width in zip(row, wide, strict=True)]
+        for texts in zip_longest(*cells, fillvalue=""):
+            beside = list(zip(starts, texts, strict=False))
+            found.append(_Line(points, beside, "normal" if number else "bold"))
+    return [*found, _Line(4.0)]
+
+
+def _high(lines: Iterable[_Line]) -> float:
+    return sum(line.high for line in lines)
+
+
+def _fitted(lines: Sequence[_Line], room: float) -> list[_Line]:
+    """The lines for which there is room; the last one says where there are more."""
+    kept = [line for at, line in enumerate(lines) if _high(lines[: at + 2]) <= room]
+    more = _Line(7.0, [(0.0, "… more behind the link")])
+    return list(lines) if _high(lines) <= room else [*kept, more]
+
+
+def _write(figure: Any, lines: Iterable[_Line], top: float, colour: str = "black") -> float:
+    """Write lines from the top down; returns where the next one stands."""
+    for line in lines:
+        for start, text in line.cells:
+            figure.text(
+                0.07 + start, top, text, fontsize=line.points, weight=line.weight, color=colour,
+                url=line.url, va="top", parse_math=False,
+            )  # fmt: skip
+        top -= line.high
+    return top
+
+
 def _plain(text: str) -> str:
     """Markdown as plain text; bold words of a list are what the rest of an entry is about."""
     if " · " in text:
         text = re.sub(r"\*\*(.+?)\*\* ", r"\1: ", text)
-    return re.sub(r"(?m)^- ", "• ", text.replace("**", "").replace("`", ""))
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("**", "").replace("`", "")
+    return re.sub(r"(?m)^- ", "• ", re.sub(r"(?<!\w)\*([^*\n]+)\*(?!\w)", r"\1", text))

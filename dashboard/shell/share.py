@@ -109,13 +109,11 @@ def hand_out(
 
     sheet = "Question, answer, figure, settings and what it rests on, on one sheet."
     kinds = [
+        ("Image", "png", picture, "The last figure of the page, in its last round."),
         ("One page as PDF", "pdf", made(handout.pdf), sheet),
         ("One page as HTML", "html", made(handout.page), sheet),
     ]
-    if printers:
-        figure = "The last figure of the page, in its last round."
-        kinds.insert(0, ("Image", "png", picture, figure))
-    for title, kind, make, told in kinds:
+    for title, kind, make, told in kinds if printers else kinds[1:]:
         file, key = f"{settings.kind}.{kind}", f"sheet-{settings.kind}-{kind}"
         layout.download(title, make, file, key=key, icon=":material/description:", help=told)
 

@@ -35,6 +35,7 @@ from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.story import CHAPTERS, FAIR, NEVER
 from fedpca_core.questions.home.words import angle, degrees, things, who
 from fedpca_core.settings import plural, short
+from fedpca_core.study.parts import names
 from fedpca_core.study.pca_settings import IMAGES
 from fedpca_core.study.pictures import frames, mosaic, sheet
 from fedpca_core.study.said import caption
@@ -44,20 +45,7 @@ ROUNDING = 1e-16
 #: Records in a row where three pictures stand side by side.
 WIDE = 8
 #: Parameters as a legend names them.
-SHORT = {
-    "clients": "clients ",
-    "heterogeneity": "heterogeneity ",
-    "penalty_factor": "β ",
-    "epsilon": "ε ",
-    "participation": "participation ",
-    "problem": "",
-    "records_per_client": "records ",
-    "resolution": "pixels ",
-    "components": "components ",
-    "rounds": "rounds ",
-    "seed": "seed ",
-    "joined": "joined ",
-}
+SHORT = names("scene-labels")
 
 
 def parameters(controls: Controls[SceneSettings]) -> None:

@@ -6,21 +6,10 @@ from fedpca_core.papers.entries import Paper
 from fedpca_core.papers.files import paper
 from fedpca_core.papers.sources import SOURCES
 from fedpca_core.settings import Settings
+from fedpca_core.study.parts import names
 
 #: Papers by the kind of settings, whatever is chosen there.
-_OF_PAGE: Mapping[str, tuple[str, ...]] = {
-    "scene": ("faps",),
-    "converge": ("faps",),
-    "attack": ("faps",),
-    "privacy": ("fedpower",),
-    "anomaly": ("iot",),
-    "personalise": ("perpca",),
-    "theory": ("dfl",),
-    "which": ("faps", "fedpower"),
-    "check": ("faps",),
-    "trace": ("faps",),
-    "papers": tuple(SOURCES),
-}
+_OF_PAGE = names("page-papers")
 #: Papers by method.
 OF_METHOD: Mapping[str, str] = {
     "faps": "faps",
@@ -33,7 +22,8 @@ OF_METHOD: Mapping[str, str] = {
 
 def cited(settings: Settings) -> tuple[Paper, ...]:
     """The papers of the page and of the methods that these settings choose, each once."""
-    chosen: list[str] = list(_OF_PAGE.get(settings.kind, ()))
+    one = settings.as_dict().get("paper", "")
+    chosen: list[str] = [one] if one in SOURCES else _OF_PAGE.get(settings.kind, "").split()
     values = settings.as_dict()
     for field in ("method", "methods", "attacked"):
         given = values.get(field, ())

@@ -1,11 +1,14 @@
 """What is said of each study's result: what a sheet of paper is made of."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.findings import TARGETS
 from fedpca_core.questions.anomaly import figures as anomaly
 from fedpca_core.questions.attack.figures import covariance, newcomer, records, replay, risk
+from fedpca_core.questions.attack.reconstruction import Reconstructed
+from fedpca_core.questions.attack.records.study import RecordsTaken
 from fedpca_core.questions.check import figures as check
 from fedpca_core.questions.converge import figures as converge
 from fedpca_core.questions.home.scene import Scene
@@ -17,12 +20,13 @@ from fedpca_core.questions.privacy import figures as privacy
 from fedpca_core.questions.theory import figures as theory
 from fedpca_core.questions.trace import figures as trace
 from fedpca_core.questions.which import figures as which
-from fedpca_core.questions.which.recommendation import Advice
+from fedpca_core.questions.which.recommendation import Advice, wish
 from fedpca_core.questions.which.remedies import at_hand
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import plural
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.parts import Part, Parts
+from fedpca_core.study.parts import Part, Parts, names
+from fedpca_core.study.pca_settings import AttackSettings
 
 
 def _scene(scene: Scene, settings: SceneSettings) -> Parts:
@@ -46,6 +50,42 @@ def _advised(found: Advice, settings: FrontierSettings, data: OwnData | None = N
         yield from which.would_do(at_hand(found, settings), settings)
 
 
+def _stood_in(found: RecordsTaken, settings: AttackSettings) -> Parts:
+    """The records; whose they are where digits stand in."""
+    if found.stands_in:
+        yield f"Of records, on digits ({found.facts.read}), which lie on a grid:"
+    yield from records.records(found, settings)
+
+
+def _reconstructed(found: Reconstructed, settings: AttackSettings) -> Parts:
+    """The covariance, and of what."""
+    for part in covariance.reconstructed(found, settings):
+        about = f"Of the covariance ({found.facts.read}):\n"
+        yield about + part if isinstance(part, str) else part
+
+
+def asked(settings: Any, data: str) -> str:
+    """The question of a page with a visitor's settings in words; ``data`` are what they are of."""
+    told, idle, values = settings.parameters(), settings.idle(), settings.as_dict()
+    filled = {name: told[name].texts(getattr(settings, name)) for name in told}
+    for name, one in told.items():
+        if one.label.endswith("s") and type(values[name]) is int:
+            filled[name] = plural(values[name], one.label[:-1].lower())
+        elif name in ("unit", "values", "verdict", "sweep", "problem"):
+            filled[name] = filled[name][:1].lower() + filled[name][1:]
+    sizes = [name for name in ("clients", "samples", "features") if name in {*told} - {*idle}]
+    if len(sizes) == 3:  # drawn as they are asked for
+        each = plural(values["samples"], "record")
+        data = f"{filled['clients']} of {each}, {filled['features']}"
+    some = {name: text for name, text in names("asked-also").items() if name in settings.changed()}
+    also = "".join(text.format(**filled) for text in some.values())
+    wanted = wish(settings) if settings.kind == FrontierSettings.kind else ""
+    asks = names("asked")
+    said = asks.get(f"{settings.kind}-{values.get('view')}", asks[settings.kind])
+    filled |= {"data": data or filled.get("problem", ""), "wanted": wanted}
+    return f"{said.format(**filled)}{also}?"
+
+
 #: From a result and its settings to parts, by the key of the study.
 TOLD: Mapping[str, Callable[..., Iterable[Part]]] = {
     "scene": _scene,
@@ -57,8 +97,8 @@ TOLD: Mapping[str, Callable[..., Iterable[Part]]] = {
         *converge.costs(found, settings),
     ],
     "budgets": converge.budgets,
-    "records": records.records,
-    "reconstruction": covariance.reconstructed,
+    "records": _stood_in,
+    "reconstruction": _reconstructed,
     "replay": replay.replayed,
     "defences": replay.defended,
     "differencing": newcomer.joined_record,

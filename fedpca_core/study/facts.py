@@ -88,8 +88,8 @@ def counted(features: int, clients: int, least: int, most: int) -> str:
 
 
 def read_of(results: Iterable[Any]) -> tuple[str, str]:
-    """How much the first of some results that says so was made from, and how that was prepared."""
-    for found in results:
+    """How much the first result that says so, and stands in for none, was made from, and how."""
+    for found in sorted(results, key=lambda one: getattr(one, "stands_in", False)):
         for one in (getattr(found, "facts", None), found):
             read, note = getattr(one, "read", None), getattr(one, "note", "")
             if isinstance(read, str):

@@ -8,23 +8,17 @@ import pandas as pd
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.findings import TARGETS, Finding, Status, in_short
 from fedpca_core.settings import plural
-from fedpca_core.study.parts import Table
+from fedpca_core.study.parts import Table, names
 
 #: How the sentence begins that names targets of a status, the worst first.
-LEADS = {
-    Status.OPEN: "Open",
-    Status.PARTLY: "Open in part",
-    Status.NOT_OPENED: "Not opened by our attacks, which proves nothing",
-    Status.NOT_TRIED: "Not tried",
-    Status.PROVED_CLOSED: "Proved closed",
-}
+LEADS = names("finding-leads")
 
 
 def sentence(findings: Sequence[Finding]) -> str:
     """All findings in a line, by status."""
     said = []
     for status, lead in LEADS.items():
-        names = [TARGETS[one.target].lower() for one in findings if one.status is status]
+        names = [TARGETS[one.target].lower() for one in findings if str(one.status) == status]
         if names:
             said.append(f"{lead}: {'; '.join(names)}.")
     return " ".join(said)

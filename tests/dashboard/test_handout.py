@@ -14,13 +14,13 @@ import pytest
 from dashboard.shell import handout
 from dashboard.shell.bundle import caption
 from fedpca_core.questions.anomaly.settings import AnomalySettings
-from fedpca_core.questions.catalogue import studies_of
+from fedpca_core.questions.catalogue import PAGES, studies_of
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.questions.theory.settings import TheorySettings
+from fedpca_core.questions.told import asked
 from fedpca_core.questions.trace.example import EXAMPLE, example
 from fedpca_core.questions.trace.opened import OpenedRun
 from fedpca_core.questions.which.frontier import Frontier
@@ -47,8 +47,9 @@ def made():
 
 
 def test_it_has_question_answer_figure_findings_guarantee_settings_link_and_citation(made):
-    assert made.question == "Which one?" and "loses least" in " ".join(made.answer)
-    assert made.picture is not None and made.picture.startswith(b"\x89PNG")
+    assert made.question.startswith("Which federated PCA for 3 clients of 100 records, 6 feat")
+    assert "ε ≤ 50" in made.question and "loses least" in " ".join(made.answer)
+    assert made.pictures and made.pictures[0].startswith(b"\x89PNG")
     assert "What leaks" in made.tables and "Every candidate" in made.tables
     assert any("any clients in any round" in text for text in made.small)
     page = handout.page(made)
@@ -66,33 +67,19 @@ def test_the_pdf_is_one_page(made):
 
 
 def test_where_nothing_does_all_of_it_the_sheet_says_what_would():
-    asked = replace(ASKED, most_lost=0.001, needed_epsilon=1.0)
+    asks = replace(ASKED, most_lost=0.001, needed_epsilon=1.0)
     study = Recommendation()
-    made = handout.sheet(asked, {study: outcome(study.run(asked))}, {})
+    made = handout.sheet(asks, {study: outcome(study.run(asks))}, {})
     said = " ".join(made.answer)
     assert "nothing that was run here does all of it" in said and "in place of 0.1%" in said
-
-
-def test_cells_are_filled_with_medians_but_under_an_epsilon():
-    own = replace(ASKED, problem="table", missing="fill")
-    assert "Fill with medians + 0 under an ε" in caption(own)
-    assert "medians" not in caption(replace(own, epsilon=1.0))
-
-
-def test_an_opened_run_whose_records_were_taken_has_a_sheet():
-    """Its rows have numbers for columns."""
-    study = OpenedRun()
-    made = handout.sheet(EXAMPLE, {study: outcome(study.run(EXAMPLE, example()))}, {})
-    assert "Rows" in made.tables and list(made.tables["Rows"])[:2] == ["0", "1"]
-    assert handout.pdf(made).startswith(b"%PDF") and "<td>" in handout.page(made)
 
 
 def test_a_long_link_stays_on_the_paper_and_is_whole_behind_it(made):
     names = "&columns=".join(f"lab_{k}" for k in range(300))
     content = handout.pdf(replace(made, link=f"{LINK}&columns={names}"))
     assert b"lab_299" in content and content.count(b"/Annot") >= 1
-    asked = replace(ASKED, problem="table", columns=tuple(f"lab_{k}" for k in range(300)))
-    assert "lab_7 + 292 more" in caption(asked) and "lab_8" not in caption(asked)
+    asks = replace(ASKED, problem="table", columns=tuple(f"lab_{k}" for k in range(300)))
+    assert "lab_7 + 292 more" in caption(asks) and "lab_8" not in caption(asks)
 
 
 def test_a_text_with_signs_of_formulas_is_printed_as_it_is(made):
@@ -104,15 +91,16 @@ def test_a_text_with_signs_of_formulas_is_printed_as_it_is(made):
 def test_a_page_that_draws_by_itself_gives_its_first_figure_and_tables():
     alone = ASKED.alone("centralized", epsilon=math.inf)
     front = outcome(Frontier().run(alone))
-    asked = []
+    drawn = []
 
     def printed(caption, **which):
-        asked.append((caption, which))
+        drawn.append((caption, which))
         return {"a.png": b"\x89PNG"}
 
     made = handout.sheet(alone, {Frontier(): front}, {"x": printed})
-    assert made.picture == b"\x89PNG" and made.tables
-    assert asked == [("", {"kinds": ("png",), "only": 0})], "drawing all takes seconds"
+    assert made.pictures == [b"\x89PNG"] and made.tables
+    which = [{"kinds": ("png",), "only": at} for at in (0, -1)]
+    assert drawn == [("", one) for one in which], "drawing all takes seconds"
 
 
 def test_every_study_is_told_but_those_that_a_page_draws_by_itself():
@@ -135,8 +123,68 @@ def test_any_page_says_its_settings():
     small = ConvergeSettings(features=6, clients=3, samples=50, components=2, rounds=10, starts=1)
     found = outcome(Convergence().run(small))
     made = handout.sheet(small, {Convergence(): found}, {})
-    assert made.question == "How fast?" and made.answer and made.picture
-    assert isinstance(TheorySettings(), Settings)
+    assert made.question.startswith("How fast do SSI, LocalPower, FAPS, Block Krylov find 2")
+    assert made.answer and made.pictures
+    for said in ("Methods SSI + LocalPower", "Rounds 10", "Budget ε ∞", "Secure aggregation false"):
+        assert said in made.settings, said
+    assert any("Seeking Consensus" in paper for paper in made.papers)
+    assert "Attacked client" not in made.settings, "another page's"
+
+
+@pytest.mark.parametrize("kind", PAGES, ids=lambda kind: kind.kind)
+def test_every_question_is_asked_with_its_settings(kind):
+    asks = kind()
+    said = asked(asks, "")
+    assert said.endswith("?") and "{" not in said
+    if kind.kind in ("converge", "attack", "which", "check", "privacy", "personalise"):
+        assert asked(replace(asks, clients=asks.clients + 1), "") != said
+    if kind.kind not in ("trace", "theory", "papers"):
+        assert asked(replace(asks, **{budget(asks): 0.5}), "") != said
+
+
+def budget(asks: Settings) -> str:
+    return "needed_epsilon" if hasattr(asks, "needed_epsilon") else "epsilon"
+
+
+def test_cells_are_filled_with_medians_but_under_an_epsilon():
+    own = replace(ASKED, problem="table", missing="fill")
+    assert "Fill with medians + 0 under an ε" in caption(own)
+    assert "medians" not in caption(replace(own, epsilon=1.0))
+
+
+def test_a_long_cell_is_told_whole():
+    words = "has it: relative error below 10⁻⁶, in 100% of draws (70–100%); compared with the truth"
+    rows = pd.DataFrame({"What": ["covariance"], "The server": [words], "Attack": ["a" * 60]})
+    lines = handout._table("Findings", rows)
+    assert len({line.points for line in lines[1:-1]}) == 1 and lines[1].points > 5
+    cells = [dict(line.cells) for line in lines[2:-1]]
+    start = sorted(cells[0])[1]
+    assert " ".join(one[start] for one in cells).strip() == words
+    assert max(cells[0]) < 0.86
+
+
+def test_the_figure_is_printed_as_fine_as_it_was_drawn(made):
+    """An image of 1,440 pixels, and not of what a screen would have for it."""
+    assert b"/Width 1440" in handout.pdf(made)
+
+
+def test_digits_that_stand_in_are_told_apart():
+    asks = AttackSettings(features=10, components=2, samples=40, rounds=10, attacked=("ssi",))
+    studies = studies_of(asks)[:2]
+    made = handout.sheet(asks, {one: outcome(one.run(asks)) for one in studies}, {})
+    said = " ".join(made.answer)
+    assert "on digits (64 features, 5 clients of 30 records)" in said
+    assert "Of the covariance (10 features, 5 clients of 40 records)" in said
+    assert "Data: 10 features, 5 clients of 40 records." in made.settings
+    assert len(made.pictures) == 2, "a curve, and what the server made of the records"
+
+
+def test_an_opened_run_whose_records_were_taken_has_a_sheet():
+    """Its rows have numbers for columns."""
+    study = OpenedRun()
+    made = handout.sheet(EXAMPLE, {study: outcome(study.run(EXAMPLE, example()))}, {})
+    assert "Rows" in made.tables and list(made.tables["Rows"])[:2] == ["0", "1"]
+    assert handout.pdf(made).startswith(b"%PDF") and "<td>" in handout.page(made)
 
 
 @pytest.mark.parametrize(
@@ -154,15 +202,16 @@ def test_powers_of_ten_are_written_as_by_hand(text, written):
 
 def test_what_is_cut_says_so():
     made = handout.Sheet("?")
-    handout._put(made, parts.Table(pd.DataFrame({"n": range(20)}), "Numbers"))
+    handout._put(made, parts.Table(pd.DataFrame({"n": range(50)}), "Numbers"))
     ((label, table),) = made.tables.items()
-    assert label == "Numbers (the first 12 of 20)" and len(table) == 12
+    assert label == "Numbers (the first 40 of 50)" and len(table) == 40
     handout._put(made, parts.Table(pd.DataFrame({"n": range(3)}), "Few"))
     assert "Few" in made.tables
 
 
 def test_a_list_of_a_guarantee_keeps_its_words_apart_without_bold():
     assert handout._plain("**δ** 10⁻⁶ · **unit** one `record`") == "δ: 10⁻⁶ · unit: one record"
+    assert handout._plain("Lin, *A title*, 2024; ω*(r)") == "Lin, A title, 2024; ω*(r)"
     assert handout._plain("so:\n- **one** is") == "so:\n• one is"
 
 
@@ -173,11 +222,11 @@ def test_data_are_described_as_they_were_read_and_not_as_they_were_asked_for():
     rows.loc[:9, "a"] = np.nan
     content = rows.assign(ward=["x", "y", "z"] * 30).to_csv(index=False).encode()
     own = OwnData("mine.csv", content)
-    asked = replace(
+    asks = replace(
         ASKED, problem="table", client_column="ward", clients=20, needed_epsilon=math.inf
     )
     study = Recommendation()
-    made = handout.sheet(asked, {study: outcome(study.run(asked, own))}, {}, data=own)
+    made = handout.sheet(asks, {study: outcome(study.run(asks, own))}, {}, data=own)
     said = handout.page(made)
     assert "5 features, 3 clients of 26 to 27 records" in made.settings and own.digest[:12] in said
     assert any("10 of 90 rows were dropped" in text for text in made.small)

@@ -26,13 +26,7 @@ from fedpca_core.settings import short
 from fedpca_core.study.parts import names, words
 
 #: The page with the formulas of a paper.
-FORMULAS = {
-    "faps": "converge",
-    "fedpower": "privacy",
-    "iot": "anomaly",
-    "perpca": "personalise",
-    "dfl": "theory",
-}
+FORMULAS = names("paper-pages")
 MARKS = dict(zip(WORDS, "✓✓✗?⇄✗–", strict=True))
 
 #: What the verdicts mean, in the order in which they are offered.

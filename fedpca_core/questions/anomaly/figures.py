@@ -61,7 +61,7 @@ def said(settings: AnomalySettings, *, labelled: bool = True) -> str:
 
 # ------------------------------------------------------------------ detection
 
-TITLES = names("detector-columns")
+TITLES, _EXPLAINED = names("detector-columns"), names("flow-columns")
 
 #: Decimals; one for shares.
 DIGITS = {"AUC": 3, "Average precision": 3}
@@ -228,13 +228,7 @@ def _one_alarm(found: Alarmed, settings: AnomalySettings, limit: float) -> Parts
         f"**{'alarm' if value > limit else 'no alarm'}**."
     )
     table = found.explained(flow)
-    columns = {
-        "feature": "Feature",
-        "measured": "Measured",
-        "standardised": "Standardised",
-        "share": "% of score",
-    }
-    shown = table.head(LARGEST).rename(columns=columns)
+    shown = table.head(LARGEST).rename(columns=_EXPLAINED)
     shown["Measured"] = [short(value) for value in shown["Measured"]]
     features = Table(written(shown, {"Standardised": 2}, 1), "Features")
     largest = table.head(LARGEST)

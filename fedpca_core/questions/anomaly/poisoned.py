@@ -21,15 +21,11 @@ from fedpca_core.questions.anomaly.trained import LEARNING, Topic
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import names
 from fedpca_core.study.study import stacked
 
 #: What the server may do about it: names on screen.
-RULES = {
-    "nothing": "Mean, as before",
-    "reset": "Reset the duals",
-    "printed": "Printed average",
-    "polar": "Orthonormal uploads",
-}
+RULES = names("poisoned-rules")
 #: Rounds in which they lie, and of the whole run.
 FIRST, LAST, ROUNDS = 101, 180, 400
 #: Rounds between two points of the curves.

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 
 from fedpca_core.algorithms.registry import ATTACKABLE, METHODS
-from fedpca_core.findings import Status, Target, priced
+from fedpca_core.findings import Status, priced
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.study import Checked
 from fedpca_core.questions.check.trial import meant
@@ -13,17 +13,11 @@ from fedpca_core.questions.which.rules import size
 from fedpca_core.settings import plural, short
 from fedpca_core.study import said
 from fedpca_core.study.panels import Curve, Panel
-from fedpca_core.study.parts import Caption, Chart, Link, Note, Parts, Section, Table, words
+from fedpca_core.study.parts import Caption, Chart, Link, Note, Parts, Section, Table, names, words
 from fedpca_core.study.pca_settings import AttackSettings
 
 #: Targets as the columns of the table of defences.
-SHORT = {
-    Target.COVARIANCE: "covariance",
-    Target.LEADING: "leading space",
-    Target.RECORDS: "records",
-    Target.MEMBERSHIP: "membership",
-    Target.NEWCOMER: "who joined",
-}
+SHORT = names("target-columns")
 
 
 def checked(found: Checked, settings: CheckSettings) -> Parts:
@@ -64,21 +58,20 @@ def _to_be_tried(found: Checked, settings: CheckSettings) -> Parts:
 def left(table: pd.DataFrame) -> Panel:
     """Of how many targets what is known, with each defence."""
     run = table[table["refusal"] == ""]
-    known = run[[one.name.lower() for one in SHORT if one.name.lower() in run]]
+    known = run[[name for name in SHORT if name in run]]
     states = [one for one in Status if (known == str(one)).any(axis=None)]
     counted = {one: (known == str(one)).sum(axis=1) for one in states}
-    names = run["defence"].str.replace(" in every round", "").to_list()
-    curves = [Curve(str(one).capitalize(), names, counted[one]) for one in states]
+    defences = run["defence"].str.replace(" in every round", "").to_list()
+    curves = [Curve(str(one).capitalize(), defences, counted[one]) for one in states]
     return Panel.of("leak_check", curves)
 
 
 def _defences(table: pd.DataFrame) -> pd.DataFrame:
-    columns = {one.name.lower(): words for one, words in SHORT.items()}
     rows = []
     for _, row in table.iterrows():
-        known = {name: row[name] for name in columns if name in table and not row["refusal"]}
+        known = {name: row[name] for name in SHORT if name in table and not row["refusal"]}
         by_status = {
-            str(status): ", ".join(columns[name] for name, said in known.items() if said == status)
+            str(status): ", ".join(SHORT[name] for name, said in known.items() if said == status)
             for status in (Status.OPEN, Status.PARTLY, Status.PROVED_CLOSED)
         }
         refused = bool(row["refusal"])

@@ -10,16 +10,12 @@ import numpy as np
 
 from fedpca_core.consensus import bounds
 from fedpca_core.consensus.methods import ConsensusMethod, JointUzawa
+from fedpca_core.study.parts import names
 
 #: λ throughout; with r in units of λ only the ratio L/λ matters.
 LOW = 0.5
 #: Why a dial has no effect, by its name.
-REASONS: Mapping[str, str] = {
-    "penalty_factor": "{} has no penalty.",
-    "step_scale": "{} takes no steps: its local problems are solved exactly.",
-    "dual_scale": "{} has no dual step.",
-    "probability": "{} communicates in every round.",
-}
+REASONS = names("theory-idle")
 
 
 @dataclass(frozen=True)

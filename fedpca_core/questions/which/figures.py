@@ -36,6 +36,7 @@ from fedpca_core.study.parts import (
     Parts,
     Section,
     Table,
+    names,
     words,
     written,
 )
@@ -54,11 +55,7 @@ FLOORS: Mapping[str, float] = {
 PACKED, CIPHERTEXT, ENCRYPTION = 4096, 376e3, 0.01251 + 0.00235
 #: What the chart calls the line that nothing beats.
 FRONT = "Pareto front"
-PROTECTION = {
-    "none": "no protection",
-    "masked": "masked, heuristically",
-    "formal": "differentially private",
-}
+PROTECTION = names("protection")
 
 
 def label(row: pd.Series, settings: FrontierSettings) -> str:

@@ -362,7 +362,7 @@ def meant(settings: FrontierSettings) -> str:
     )
 
 
-def _asked(settings: FrontierSettings) -> str:
+def wish(settings: FrontierSettings) -> str:
     """What was asked for, in a line."""
     c = settings
     finite = {
@@ -448,16 +448,16 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
     best, second, open_ = advice.place(1), advice.place(2), advice.other_server
     if advice.table.empty:
         whys = " ".join(f"{name}: {why}" for name, why in advice.refusals.items())
-        return [f"{_asked(settings)}: no candidate could be run. {whys}"]
+        return [f"{wish(settings)}: no candidate could be run. {whys}"]
     wanted = enough_seeds(settings)
     so_far = "" if advice.seeds >= wanted else f" (so far, from {advice.seeds} of {wanted} seeds)"
     edge = "" if so_far else on_edge(advice)
     if best is None:
-        said = [f"{_asked(settings)}: nothing that was run here does all of it{so_far}.", edge]
+        said = [f"{wish(settings)}: nothing that was run here does all of it{so_far}.", edge]
         return [one for one in said if one]
     budget = f", ε = {short(round(best['epsilon'], 3))}" if best["noise"] else ""
     said = [
-        f"{_asked(settings)}: **{named(best)}**, {lost(best)}, {size(best['bytes_client'])} a "
+        f"{wish(settings)}: **{named(best)}**, {lost(best)}, {size(best['bytes_client'])} a "
         f"client{budget}{so_far}."
     ]
     said += [one for one in (_why(advice), edge) if one]
