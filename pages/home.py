@@ -40,7 +40,8 @@ def experiment() -> None:
             controls.runs = ("picture", "opening", "taken", "known", "curves")
         with st.popover("Pages", icon=":material/menu:", key="pages_front"):
             st.html(listed(ENTRIES[0].name))
-        with st.popover("Share", icon=":material/share:", key="share_front"):
+        icon, key = ":material/share:", "share_front"
+        with st.popover("Share", icon=icon, key=key, on_change=lambda: st.rerun(["taken"])):
             place_of_taken = st.container()
             st.markdown("**In a lecture, or inside another page**")
             controls.draw("lecture", "hide", shapes=itself)
@@ -99,8 +100,9 @@ def experiment() -> None:
 
     @st.fragment(key="taken")
     def taken() -> None:
-        """What there is to take away."""
-        share.offers(settings, {STUDY: job.result}, data)
+        """What there is to take away, for who looks."""
+        if st.session_state.get("share_front"):
+            share.offers(settings, {STUDY: job.result}, data)
 
     @st.fragment(key="known")
     def known() -> None:
@@ -140,17 +142,14 @@ def experiment() -> None:
 page.front()
 experiment()
 
-with st.container(key="section_story"):
-    layout.section("The story", "Seven steps, five minutes: guess, then see.")
-    ways.story()
-
-with st.container(key="section_doors"):
-    layout.section("Every question has its page", words("home-doors"))
-ways.doors()
-
-with st.container(key="section_presets"):
-    layout.section("Start from an experiment", "Each makes one point.")
-ways.presets()
+for key, title, lead, draw in (
+    ("story", "The story", "Seven steps, five minutes: guess, then see.", ways.story),
+    ("doors", "Every question has its page", words("home-doors"), ways.doors),
+    ("presets", "Start from an experiment", "Each makes one point.", ways.presets),
+):
+    with st.container(key=f"section_{key}"):
+        layout.section(title, lead)
+    draw()
 
 layout.section("What to know before you trust a picture")
 st.markdown(words("home-trust"))
