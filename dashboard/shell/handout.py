@@ -99,8 +99,7 @@ def sheet(
     if panels:
         pictures = [*printed("", panels, rows, "", kinds=("png",)).values()]
     else:
-        first = [*printers.values()][:1]
-        drawn = [figures.picture(one, "", at) for one in first for at in (0, -1)]
+        drawn = [figures.picture(one, "", at) for one in [*printers.values()][:1] for at in (0, -1)]
         pictures = list(dict.fromkeys(drawn))
     return replace(
         made,
@@ -137,7 +136,7 @@ def _put(made: Sheet, part: parts.Part) -> list[Any]:
             cut = f" (the first {_ROWS} of {len(rows)})" * (len(rows) > _ROWS)
             made.tables[label + cut] = _texts(rows)
         case parts.Rows(rows, None):
-            made.tables["Rows"] = _texts(rows)
+            made.tables["First of {} rows, {} columns".format(*rows.shape)] = _texts(rows[:8])
         case parts.Fold(_, folded, _, late) if not late:  # others are of interest to few
             inner = [one for one in folded if not isinstance(one, parts.Chart)]
         case parts.Framed(title, _, framed):
@@ -151,8 +150,8 @@ def _put(made: Sheet, part: parts.Part) -> list[Any]:
 
 def _texts(table: pd.DataFrame) -> pd.DataFrame:
     """The first rows of a table as short texts."""
-    shown = table.head(_ROWS).iloc[:, :8].reset_index(drop=True).rename(columns=str)
-    return shown.map(lambda one: rough(one) if isinstance(one, float) else str(one))
+    shown = table.head(_ROWS).iloc[:, :12].reset_index(drop=True).rename(columns=str)
+    return shown.map(lambda one: rough(one + 0.0) if isinstance(one, float) else str(one))
 
 
 # ---------------------------------------------------------------------- as a web page
@@ -209,7 +208,7 @@ def pdf(made: Sheet) -> bytes:
     foot = _fitted([*_lines(made.settings, 7.0), *_lines(link, 7.0, url=made.link)], 0.15)
     foot += _fitted(_lines(rests, 7.0), 0.1)
     # What an ε means is said whole; pictures and tables leave it room.
-    small = _fitted([line for text in made.small for line in _lines(text, 7.0)], 0.3)
+    small = _fitted([line for text in made.small for line in _lines(text, 7.0)], 0.24)
     head = [*_lines(made.question, 14.0, "bold"), _Line(6.0)]
     head += [line for text in made.answer for line in [*_lines(text, 9.5), _Line(4.0)]]
     head = _fitted(head, 0.9 - _high([*small, *foot]))

@@ -20,6 +20,7 @@ from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.questions.privacy.settings import PrivacySettings
+from fedpca_core.questions.privacy.study import PrivateRun
 from fedpca_core.questions.told import asked
 from fedpca_core.questions.trace.example import EXAMPLE, example
 from fedpca_core.questions.trace.opened import OpenedRun
@@ -51,6 +52,8 @@ def test_it_has_question_answer_figure_findings_guarantee_settings_link_and_cita
     assert "ε ≤ 50" in made.question and "loses least" in " ".join(made.answer)
     assert made.pictures and made.pictures[0].startswith(b"\x89PNG")
     assert "What leaks" in made.tables and "Every candidate" in made.tables
+    assert "Left out because it" in made.tables["Every candidate"]
+    assert "Secure aggregation" not in made.settings and "ε, at most 50" in made.settings
     assert any("any clients in any round" in text for text in made.small)
     page = handout.page(made)
     for part in ("<b>", LINK.replace("&", "&amp;"), "@software", "Features 6", "seed 0", "<img"):
@@ -124,7 +127,7 @@ def test_any_page_says_its_settings():
     found = outcome(Convergence().run(small))
     made = handout.sheet(small, {Convergence(): found}, {})
     assert made.question.startswith("How fast do SSI, LocalPower, FAPS, Block Krylov find 2")
-    assert made.answer and made.pictures
+    assert "medians over 1 start)" in made.answer[0] and made.pictures
     for said in ("Methods SSI + LocalPower", "Rounds 10", "Budget ε ∞", "Secure aggregation false"):
         assert said in made.settings, said
     assert any("Seeking Consensus" in paper for paper in made.papers)
@@ -183,7 +186,8 @@ def test_an_opened_run_whose_records_were_taken_has_a_sheet():
     """Its rows have numbers for columns."""
     study = OpenedRun()
     made = handout.sheet(EXAMPLE, {study: outcome(study.run(EXAMPLE, example()))}, {})
-    assert "Rows" in made.tables and list(made.tables["Rows"])[:2] == ["0", "1"]
+    rows = made.tables["First of 20 rows, 64 columns"]
+    assert list(rows)[:2] == ["0", "1"] and "-0" not in rows.to_numpy()
     assert handout.pdf(made).startswith(b"%PDF") and "<td>" in handout.page(made)
 
 
@@ -251,6 +255,13 @@ def test_every_page_with_data_says_how_much_was_read(settings):
     study = studies_of(settings)[0]
     said = caption(settings, [outcome(study.run(settings))])
     assert re.search(r"Data: .*\d+ features, \d+ clients", said), said
+
+
+def test_a_distance_under_noise_has_its_quartiles():
+    asks = PrivacySettings(repetitions=3, samples=500, products=2)
+    study = PrivateRun()
+    said = handout.sheet(asks, {study: outcome(study.run(asks))}, {}).answer[0]
+    assert re.search(r"exact noise; quartiles 0\.\d+ and 0\.\d+\)", said), said
 
 
 #: A number by itself that is one, and a noun for several.

@@ -11,7 +11,7 @@ from fedpca_core.metrics.faps_theorem import BesideTheorem
 from fedpca_core.questions.converge.budgets import levels, measure_at
 from fedpca_core.questions.converge.study import TOO_SHORT, Comparison
 from fedpca_core.questions.which.rules import size
-from fedpca_core.settings import short
+from fedpca_core.settings import plural, short
 from fedpca_core.study.build import beside_epsilon
 from fedpca_core.study.facts import data_note
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
@@ -228,7 +228,7 @@ def verdict(summary: pd.DataFrame, accuracy: float, noisy: bool = False) -> str:
     missed = [row["method"] for row in rows if row["reached"] == 0]
     if missed:
         text += f". {', '.join(missed)} {'does' if len(missed) == 1 else 'do'} not get there"
-    return text + "."
+    return f"{text} (medians over {plural(best['starts'], 'start')})."
 
 
 def budgets(swept: Swept, settings: ConvergeSettings) -> Parts:

@@ -253,10 +253,11 @@ def run_verdict(result: PrivateRuns, settings: PrivacySettings) -> str:
     """One line on where the run ends and what noise has cost."""
     (first, run), *others = result.runs.items()
     budget = f"ε = {short(settings.epsilon)}, " if first in ("exact", "published", "source") else ""
+    low, high = (short(float(one[-1]), 3) for one in run.quartiles)
     text = (
         f"**{METHODS[settings.method].title}** ends at distance **{short(run.final, 2)}** "
-        f"({budget}{NAMES[first]}) after {len(run.middle) - 1} communications and "
-        f"{run.bytes_up[-1] / 1e3:,.0f} kB up"
+        f"({budget}{NAMES[first]}; quartiles {low} and {high}) after {len(run.middle) - 1} "
+        f"communications and {run.bytes_up[-1] / 1e3:,.0f} kB up"
     )
     for kind, other in others:
         text += f"; {NAMES[kind]}: {short(other.final, 2)}"
