@@ -8,8 +8,7 @@ from typing import Any
 from dashboard.shell import figures, layout, script
 from dashboard.shell.document import PRODUCT
 from fedpca_core.errors import visible
-from fedpca_core.papers.cited import cited
-from fedpca_core.papers.sources import software_bibtex
+from fedpca_core.papers.sources import cited, software_bibtex
 from fedpca_core.settings import Settings
 from fedpca_core.study.facts import read_of
 from fedpca_core.study.own_data import OwnData

@@ -24,8 +24,7 @@ from dashboard.player.printed import printed
 from dashboard.shell import figures
 from dashboard.shell.bundle import caption
 from dashboard.shell.document import PRODUCT
-from fedpca_core.papers.cited import cited, reference
-from fedpca_core.papers.sources import software_bibtex
+from fedpca_core.papers.sources import cited, reference, software_bibtex
 from fedpca_core.questions.told import TOLD, WITH_FILE, asked
 from fedpca_core.settings import Settings, powers, rough
 from fedpca_core.study import parts

@@ -14,8 +14,8 @@ import pandas as pd
 import streamlit as st
 
 from fedpca_core.errors import InvalidInput
-from fedpca_core.papers.cited import reference
 from fedpca_core.papers.files import paper as published
+from fedpca_core.papers.sources import reference
 from fedpca_core.study.parts import Card, Protection
 
 SentenceKind = Literal["remedy", "note", "good"]

@@ -9,8 +9,7 @@ import numpy as np
 
 from fedpca_core.anomaly import autoencoder
 from fedpca_core.anomaly.evaluation import RATES, Evaluation, evaluate
-from fedpca_core.anomaly.scores import score
-from fedpca_core.anomaly.thresholds import best_for_labels, quantile
+from fedpca_core.anomaly.scores import best_for_labels, quantile, score
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import uniform_frame

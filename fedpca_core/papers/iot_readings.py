@@ -16,8 +16,7 @@ from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2, RATE, Network, train
 from fedpca_core.anomaly.autoencoder import score as reconstruction_error
 from fedpca_core.anomaly.bigan import BiGAN
 from fedpca_core.anomaly.evaluation import area_pair, evaluate
-from fedpca_core.anomaly.scores import score
-from fedpca_core.anomaly.thresholds import for_labels
+from fedpca_core.anomaly.scores import for_labels, score
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import InvalidInput
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Size

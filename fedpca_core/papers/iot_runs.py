@@ -13,8 +13,7 @@ import numpy as np
 
 from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2
 from fedpca_core.anomaly.evaluation import area, evaluate
-from fedpca_core.anomaly.scores import score
-from fedpca_core.anomaly.thresholds import best_for_labels
+from fedpca_core.anomaly.scores import best_for_labels, score
 from fedpca_core.linalg.stiefel import orthonormalise, remove_span
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.papers.iot_readings import DATA, NETWORKS

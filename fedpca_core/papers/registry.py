@@ -29,8 +29,7 @@ from fedpca_core.papers.dfl_runs import FigureOne, StatementsAgainstCases
 from fedpca_core.papers.entries import Entry
 from fedpca_core.papers.experiment import Experiment, Size
 from fedpca_core.papers.faps_leaks import Recovered
-from fedpca_core.papers.faps_runs import FapsConvergence
-from fedpca_core.papers.faps_stops import Stopped
+from fedpca_core.papers.faps_runs import FapsConvergence, Stopped
 from fedpca_core.papers.fedpower import FIGURES, RAW_PANELS
 from fedpca_core.papers.fedpower_runs import FixedGaps, Noise, Panels
 from fedpca_core.papers.files import PAPERS, paper

@@ -7,9 +7,15 @@ import pytest
 
 from fedpca_core import InvalidInput
 from fedpca_core.algorithms import FedPG
-from fedpca_core.anomaly import autoencoder, detectors, thresholds
+from fedpca_core.anomaly import autoencoder, detectors
 from fedpca_core.anomaly.evaluation import area, caught_at, caught_by_type, curves, evaluate
-from fedpca_core.anomaly.scores import contributions, reconstruct, score
+from fedpca_core.anomaly.scores import (
+    best_for_labels,
+    contributions,
+    quantile,
+    reconstruct,
+    score,
+)
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.problems import traffic
 from fedpca_core.protocol.channel import Channel
@@ -116,7 +122,7 @@ def test_types_share_out_the_attacks_caught(detection):
 # ---------------------------------------------------------------------- thresholds
 def test_the_oracle_has_the_largest_youden_index(detection):
     scores = score(detection.records, detection.problem.target(6))
-    best = evaluate(detection.attack, scores, thresholds.best_for_labels(detection.attack, scores))
+    best = evaluate(detection.attack, scores, best_for_labels(detection.attack, scores))
     gain = best.recall - best.false_positive_rate
     for threshold in np.quantile(scores, np.linspace(0, 1, 101)):
         judged = evaluate(detection.attack, scores, threshold)
@@ -126,15 +132,15 @@ def test_the_oracle_has_the_largest_youden_index(detection):
 def test_the_oracle_may_choose_never_to_alarm():
     attack = np.array([True, False, False])
     scores = np.array([0.0, 1.0, 2.0])
-    judged = evaluate(attack, scores, thresholds.best_for_labels(attack, scores))
+    judged = evaluate(attack, scores, best_for_labels(attack, scores))
     assert judged.recall == judged.false_positive_rate
 
 
 def test_quantiles_hold_on_training_records():
     scores = np.random.default_rng(0).chisquare(3, 8000)
-    assert (scores > thresholds.quantile(scores, 0.9)).mean() == pytest.approx(0.1, abs=1e-3)
+    assert (scores > quantile(scores, 0.9)).mean() == pytest.approx(0.1, abs=1e-3)
     with pytest.raises(InvalidInput, match="strictly between 0 and 1, not at 1"):
-        thresholds.quantile(scores, 1.0)
+        quantile(scores, 1.0)
 
 
 # ---------------------------------------------------------------------- detectors

@@ -17,8 +17,7 @@ from matplotlib.image import imread
 from dashboard.player import Baseline, Curve, Heat, Images, Panel, to_uint8
 from dashboard.player.printed import printed
 from dashboard.shell import bundle
-from fedpca_core.papers.cited import cited, reference
-from fedpca_core.papers.sources import SOURCES
+from fedpca_core.papers.sources import SOURCES, cited, reference
 from fedpca_core.questions.catalogue import PAGES, read_settings
 from fedpca_core.questions.converge import figures as convergence
 from fedpca_core.questions.converge.study import Convergence

@@ -8,11 +8,10 @@ from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.algorithms.local_power import LocalPower
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.linalg.stiefel import uniform_frame
-from fedpca_core.papers import faps_stops
+from fedpca_core.papers import faps_runs
+from fedpca_core.papers.counted import Leading, Pooled, turned
 from fedpca_core.papers.experiment import Cell
 from fedpca_core.papers.faps_runs import FapsConvergence, measure_run
-from fedpca_core.papers.leading import Leading, turned
-from fedpca_core.papers.pooled import Pooled
 from fedpca_core.papers.registry import EXPERIMENTS
 from fedpca_core.problems import decay_spectrum
 from fedpca_core.steps import outcome
@@ -74,12 +73,12 @@ def test_features_below_rounding_may_be_left_out(method, whole, part):
 
 def test_what_no_rule_ends_is_read_at_the_most_rounds(monkeypatch):
     """So the paper says; without it the slowest start of a flat spectrum had no number."""
-    monkeypatch.setattr(faps_stops, "LONGEST", 40)
-    table = faps_stops.Stopped("vary-decay")
+    monkeypatch.setattr(faps_runs, "LONGEST", 40)
+    table = faps_runs.Stopped("vary-decay")
     cell = next(c for c in table.cells("live", 1) if (c.part, c.series) == ("1.1", "LocalPower"))
     found = {one.measure: one.result for one in outcome(table.run(cell, "live"))}
-    assert len(found) == 3 * len(faps_stops.RULES)
-    rounds = [found[f"rounds, {rule}"] for rule in faps_stops.RULES]
+    assert len(found) == 3 * len(faps_runs.RULES)
+    rounds = [found[f"rounds, {rule}"] for rule in faps_runs.RULES]
     assert max(rounds) == 40 > min(rounds)
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from fedpca_core.papers import checks_masks
+from fedpca_core.papers import checks_faps
 from fedpca_core.papers.checks import frame
+from fedpca_core.papers.checks_fedpower import fedsvd
 
 RNG = np.random.default_rng(0)
 
@@ -15,17 +16,17 @@ def test_the_mask_is_equation_20_with_one_step_of_subspace_iteration():
     x = np.linalg.qr(s @ z)[0]
     inside, outside = x @ x.T, np.eye(7) - x @ x.T
     mask = 0.3 * inside + outside @ s @ inside + inside @ s @ outside
-    np.testing.assert_allclose(checks_masks.masked_product(s, z, 0.3), mask @ z, atol=1e-12)
+    np.testing.assert_allclose(checks_faps.masked_product(s, z, 0.3), mask @ z, atol=1e-12)
 
 
 def test_a_fit_reads_through_the_mask_and_rounds_too_few_hide_the_matrix(monkeypatch):
-    assert checks_masks.masked_power(np.random.default_rng(2)) < 1e-9
-    monkeypatch.setattr(checks_masks, "ROUNDS", 2)  # 32 numbers for 37 unknowns
-    monkeypatch.setattr(checks_masks, "STARTS", 1)
-    assert checks_masks.masked_power(np.random.default_rng(2)) > 0.01
+    assert checks_faps.masked_power(np.random.default_rng(2)) < 1e-9
+    monkeypatch.setattr(checks_faps, "ROUNDS", 2)  # 32 numbers for 37 unknowns
+    monkeypatch.setattr(checks_faps, "STARTS", 1)
+    assert checks_faps.masked_power(np.random.default_rng(2)) > 0.01
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_components_are_read_through_one_orthogonal_mask_and_not_through_two(seed):
-    assert checks_masks.one_mask(np.random.default_rng(seed)) > 0.95
-    assert checks_masks.two_masks(np.random.default_rng(seed)) < 0.15
+    assert fedsvd(np.random.default_rng(seed), both=False) > 0.95
+    assert fedsvd(np.random.default_rng(seed), both=True) < 0.15

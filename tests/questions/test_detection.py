@@ -10,7 +10,7 @@ import pytest
 
 from fedpca_core import InvalidInput
 from fedpca_core.anomaly.evaluation import evaluate
-from fedpca_core.anomaly.thresholds import quantile
+from fedpca_core.anomaly.scores import quantile
 from fedpca_core.papers.iot import TABLE_I
 from fedpca_core.problems import traffic
 from fedpca_core.questions.anomaly import detection, leaks, learning, poisoned, task, trained

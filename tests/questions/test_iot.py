@@ -8,7 +8,7 @@ import pytest
 from fedpca_core.algorithms import FedPG
 from fedpca_core.anomaly import detectors
 from fedpca_core.anomaly.evaluation import area, evaluate
-from fedpca_core.anomaly.thresholds import quantile
+from fedpca_core.anomaly.scores import quantile
 from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.papers import iot
 from fedpca_core.problems import traffic

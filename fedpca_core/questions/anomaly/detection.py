@@ -11,8 +11,7 @@ import pandas as pd
 from fedpca_core.anomaly import detectors
 from fedpca_core.anomaly.detectors import Detector, SelfLearning
 from fedpca_core.anomaly.evaluation import always_alarm, caught_by_type, evaluate
-from fedpca_core.anomaly.scores import contributions, reconstruct, score
-from fedpca_core.anomaly.thresholds import best_for_labels
+from fedpca_core.anomaly.scores import best_for_labels, contributions, reconstruct, score
 from fedpca_core.arrays import Array, BoolArray
 from fedpca_core.papers.iot import TABLE_I
 from fedpca_core.problems.traffic import DetectionTask

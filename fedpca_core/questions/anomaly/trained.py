@@ -17,7 +17,7 @@ from fedpca_core.anomaly.evaluation import (
     curves,
     evaluate,
 )
-from fedpca_core.anomaly.thresholds import best_for_labels, quantile
+from fedpca_core.anomaly.scores import best_for_labels, quantile
 from fedpca_core.problems.problem import Problem
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
