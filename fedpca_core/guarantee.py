@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar
 
@@ -112,8 +112,9 @@ class PaidMean:
 class Guarantee:
     """(epsilon, delta)-differential privacy of one client's data."""
 
-    #: epsilon, delta: Totals over the run. epsilon is infinite when the noise is off.
-    epsilon: float
+    #: epsilon, delta: Totals over the run. epsilon follows from the rest; it is infinite when the
+    #: noise is off.
+    epsilon: float = field(init=False)
     delta: float
     #: Noisy answers about the client's data (hidden local products count).
     releases: int
@@ -137,6 +138,16 @@ class Guarantee:
     public: tuple[str, ...] = (SIZES,)
     #: Where the noise comes from.
     drawn: str = FROM_THE_SEED
+
+    def __post_init__(self) -> None:
+        require(
+            0 <= self.delta < 1
+            and self.clip_norm > 0
+            and min(self.releases, self.sensitivity, self.noise, self.composition) >= 0,
+            "The terms of the guarantee do not fit: δ lies in [0, 1), the clip norm is positive "
+            "and no other number negative; make the run again.",
+        )
+        object.__setattr__(self, "epsilon", _epsilon(self.mu, self.delta))
 
     @property
     def private(self) -> bool:
@@ -187,25 +198,20 @@ class Guarantee:
         """The run together with the noisy mean released before it, where there is one."""
         if mean is None or not self.private:
             return self
-        whole = replace(
+        return replace(
             self,
             releases=self.releases + 1,
             composition=self.composition + (mean.mu * self.noise / self.sensitivity) ** 2,
             released=f"one noisy mean (clip norm {mean.clip_norm:g}); {self.released}",
         )
-        return replace(whole, epsilon=_epsilon(whole.mu, self.delta))
 
     def of_one_record(self, unit: Unit, samples: int) -> Guarantee:
         """The guarantee of one record that this one of ``unit`` contains; undoes `for_unit`."""
-        single = replace(
-            self, sensitivity=self.sensitivity / unit.changed(samples), unit=str(RECORD)
-        )
-        return replace(single, epsilon=_epsilon(single.mu, self.delta))
+        return replace(self, sensitivity=self.sensitivity / unit.changed(samples), unit=str(RECORD))
 
     def with_noise(self, noise: float, towards: str) -> Guarantee:
         """The same releases with other noise, in the eyes of somebody else."""
-        changed = replace(self, noise=noise, towards=towards)
-        return replace(changed, epsilon=_epsilon(changed.mu, self.delta))
+        return replace(self, noise=noise, towards=towards)
 
     #: Of a `Refusal`.
     reason: ClassVar[str] = ""
@@ -226,10 +232,7 @@ class Guarantee:
             self.unit == str(RECORD),
             f"This guarantee already speaks of {self.unit}; start from that of one record.",
         )
-        changed = replace(
-            self, sensitivity=unit.changed(samples) * self.sensitivity, unit=str(unit)
-        )
-        return replace(changed, epsilon=_epsilon(changed.mu, self.delta))
+        return replace(self, sensitivity=unit.changed(samples) * self.sensitivity, unit=str(unit))
 
 
 def together(guarantees: Sequence[Guarantee]) -> Guarantee:
@@ -256,7 +259,6 @@ def together(guarantees: Sequence[Guarantee]) -> Guarantee:
     mu = gaussian.compose([one.mu for one in guarantees])
     return replace(
         first,
-        epsilon=_epsilon(mu, first.delta),
         releases=sum(one.releases for one in guarantees),
         composition=(mu * first.noise / first.sensitivity) ** 2 if np.isfinite(mu) else 1.0,
         noise=first.noise if np.isfinite(mu) else 0.0,
@@ -327,22 +329,19 @@ def guarantee(
     public: Sequence[str] = (),
 ) -> Guarantee:
     """The guarantee of Gaussian releases with one sensitivity (about 0.2 ms)."""
-    count = float(releases if composition is None else composition)
-    stated = Guarantee(
-        0.0,
+    return Guarantee(
         delta,
         releases,
         sensitivity,
         noise,
         clip_norm,
-        count,
+        float(releases if composition is None else composition),
         unit=str(unit),
         sampling=sampling,
         released=released,
         towards=towards,
         public=(SIZES, *public),
     )
-    return replace(stated, epsilon=_epsilon(stated.mu, delta))
 
 
 @lru_cache(maxsize=1024)

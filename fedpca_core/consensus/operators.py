@@ -25,11 +25,7 @@ def round_matrices(problem: Quadratic, methods: Sequence[InexactUzawa]) -> Array
     values, vectors = problem.spectrum
     pairs = [coefficients(values, method) for method in methods]
     a, b = (np.stack([pair[part] for pair in pairs]) for part in (0, 1))
-    return _mixed(_function(vectors, a), _function(vectors, b))
-
-
-def _function(vectors: Array, values: Array) -> Array:
-    return (vectors * values[..., None, :]) @ vectors.swapaxes(-1, -2)
+    return _mixed(*((vectors * one[..., None, :]) @ vectors.swapaxes(-1, -2) for one in (a, b)))
 
 
 def _mixed(a: Array, b: Array) -> Array:
@@ -67,8 +63,7 @@ def augmented_errors(
 ) -> tuple[Array, float]:
     """|X* - X_k|_A for k = 1..rounds and |E^H_0| of AL-Uzawa from a multiplier error."""
     average, inverse = _augmented(problem, penalty)
-    hessian = _function(problem.spectrum[1], problem.spectrum[0])
-    block = _mixed(hessian, hessian)
+    block = _mixed(problem.hessians, problem.hessians)
     centring = np.eye(len(average)) - average
     error = centring @ error
     first = float(np.linalg.norm(error))
@@ -88,9 +83,7 @@ def _average(problem: Quadratic) -> Array:
 
 def _augmented(problem: Quadratic, penalty: float) -> tuple[Array, Array]:
     average = _average(problem)
-    values, vectors = problem.spectrum
-    hessian = _function(vectors, values)
-    system = _mixed(hessian, hessian) + penalty * (np.eye(len(average)) - average)
+    system = _mixed(problem.hessians, problem.hessians) + penalty * (np.eye(len(average)) - average)
     return average, np.asarray(np.linalg.inv(system), dtype=float)
 
 
@@ -127,10 +120,8 @@ def proxskip_norm(problem: Quadratic, method: ProxSkip) -> float:
     average = _average(problem)
     size = len(average)
     centring = np.eye(size) - average
-    values, vectors = problem.spectrum
-    hessian = _function(vectors, values)
     step, p = method.step_size, method.probability
-    descent = np.eye(size) - step * _mixed(hessian, hessian)
+    descent = np.eye(size) - step * _mixed(problem.hessians, problem.hessians)
     # In coordinates (E^Z, (gamma/p) E^H): the moved point is descent E^Z + p (gamma/p) E^H.
     moved = np.hstack([descent, p * centring])
     kept = np.hstack([np.zeros((size, size)), centring])

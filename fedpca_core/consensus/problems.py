@@ -8,6 +8,7 @@ separable over clients' copies, and that is what local work feels.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -50,13 +51,31 @@ class ConsensusProblem(ABC):
         """Every client's gradient at its own point, (clients, features)."""
 
     @abstractmethod
-    def solve(self, penalty: float, right: Array, near: Array) -> Array:
-        """Points with ``grad f_i(x) + penalty x = right_i``; ``near`` is a start."""
+    def hessian(self, points: Array) -> Array:
+        """Hessians at every client's own point, (clients, features, features)."""
 
-    @property
-    @abstractmethod
+    def solve(self, penalty: float, right: Array, near: Array) -> Array:
+        """Points with ``grad f_i(x) + penalty x = right_i``; ``near`` is a start.
+
+        Raises InvalidInput: a residual is left.
+        """
+        identity = penalty * np.eye(self.features)
+        return _newton(
+            lambda points: self.gradient(points) + penalty * points - right,
+            lambda points: self.hessian(points) + identity,
+            near,
+            self.smoothness,
+        )
+
+    @cached_property
     def solution(self) -> Array:
         """x* minimising the sum, (features,)."""
+        return _newton(
+            lambda point: self.gradient(point.repeat(self.clients, 0)).mean(0, keepdims=True),
+            lambda point: self.hessian(point.repeat(self.clients, 0)).mean(0, keepdims=True),
+            np.zeros((1, self.features)),
+            self.smoothness,
+        )[0]
 
     def descend(
         self, points: Array, right: Array, penalty: float, step: float, steps: int
@@ -129,6 +148,9 @@ class Quadratic(ConsensusProblem):
     def gradient(self, points: Array) -> Array:
         return (self.hessians @ points[..., None])[..., 0] - self.linear
 
+    def hessian(self, points: Array) -> Array:
+        return self.hessians
+
     def solve(self, penalty: float, right: Array, near: Array) -> Array:
         values, vectors = self.spectrum
         inner = (vectors.swapaxes(-1, -2) @ (right + self.linear)[..., None])[..., 0]
@@ -185,7 +207,6 @@ class Logistic(ConsensusProblem):
         return self.scale * (data + self.ridge * points)
 
     def hessian(self, points: Array) -> Array:
-        """Hessians at every client's own point, (clients, features, features)."""
         margins = np.clip((self.records @ points[..., None])[..., 0], -700, 700)
         share = 1.0 / (1.0 + np.exp(-margins))
         weighted = self.records * (share * (1.0 - share))[..., None] / self.labels.shape[1]
@@ -193,50 +214,35 @@ class Logistic(ConsensusProblem):
             self.records.swapaxes(-1, -2) @ weighted + self.ridge * np.eye(self.features)
         )
 
-    def solve(self, penalty: float, right: Array, near: Array) -> Array:
-        identity = penalty * np.eye(self.features)
-        points = near.copy()
-        residual = self.gradient(points) + penalty * points - right
-        for _ in range(_NEWTON_STEPS):
-            sizes = np.linalg.norm(residual, axis=1)
-            if sizes.max() <= _NEWTON_ACCURACY * self.smoothness:
-                return points
-            inverse = np.linalg.solve(self.hessian(points) + identity, residual[..., None])
-            move = np.asarray(inverse[..., 0], dtype=float)
-            points, residual = self._damped(points, move, residual, penalty, right)
-        if sizes.max() <= 1e-9 * self.smoothness:
-            return points  # round-off: the residual no longer halves
-        raise InvalidInput(
-            f"A client's local solve stopped at a residual of {sizes.max():.1e}; "
-            "use fewer extreme features or a larger ridge."
-        )
 
-    def _damped(
-        self, points: Array, move: Array, residual: Array, penalty: float, right: Array
-    ) -> tuple[Array, Array]:
-        """Newton step, halved client by client until the residual shrinks."""
-        share = np.ones((self.clients, 1))
+def _newton(
+    rest: Callable[[Array], Array], slope: Callable[[Array], Array], points: Array, size: float
+) -> Array:
+    """Where equations are met, a row each, by Newton's method: a step is halved until less is left.
+
+    ``size``: Of what stands in the equations; what is left is compared with it.
+    """
+    residual = rest(points)
+    for _ in range(_NEWTON_STEPS):
         before = np.linalg.norm(residual, axis=1, keepdims=True)
+        if before.max() <= _NEWTON_ACCURACY * size:
+            return points
+        move = np.linalg.solve(slope(points), residual[..., None])[..., 0]
+        share = np.ones_like(before)
         for _ in range(30):
             trial = points - share * move
-            after = self.gradient(trial) + penalty * trial - right
-            worse = np.linalg.norm(after, axis=1, keepdims=True) > before
+            residual = rest(trial)
+            worse = np.linalg.norm(residual, axis=1, keepdims=True) > before
             if not worse.any():
                 break
             share = np.where(worse, share / 2, share)
-        return trial, after
-
-    @cached_property
-    def solution(self) -> Array:
-        pooled = Logistic(
-            "pooled",
-            self.records.reshape(1, -1, self.features),
-            self.labels.reshape(1, -1),
-            self.ridge,
-            self.scale,
-        )
-        zeros = np.zeros((1, self.features))
-        return pooled.solve(0.0, zeros, zeros)[0]
+        points = trial
+    if before.max() <= 1e-9 * size:
+        return points  # round-off: the residual no longer halves
+    raise InvalidInput(
+        f"A client's local solve stopped at a residual of {before.max():.1e}; "
+        "use fewer extreme features or a larger ridge."
+    )
 
 
 def largest_gram(records: Array) -> float:

@@ -14,13 +14,12 @@ from fedpca_core.consensus import bounds
 from fedpca_core.consensus.generators import RandomProblem, scalar_pair
 from fedpca_core.consensus.methods import InexactUzawa
 from fedpca_core.consensus.operators import spectral_radii
+from fedpca_core.consensus.problems import ConsensusProblem
 from fedpca_core.papers.checks import Check, square, worst
 
 #: Condition numbers L/λ with λ = 1, and penalties, over which the largest value is taken.
 CONDITIONS = (4.0, 10.0, 100.0, 1000.0)
 PENALTIES = (0.0, 0.1, 1.0, 10.0, 100.0)
-#: Largest residual at which Newton's method has solved an equation.
-EXACT = 1e-12
 
 
 def remark_9(generator: np.random.Generator) -> float:
@@ -53,8 +52,8 @@ def lemma_11_conclusion(generator: np.random.Generator) -> float:
 
 
 # ------------------------------------------------------------------ losses that are not quadratic
-@dataclass(frozen=True)
-class Losses:
+@dataclass(frozen=True, eq=False)
+class Losses(ConsensusProblem):
     """Clients' losses ``x'Ax/2 + soft sum(log cosh x) - b'x``, strongly convex and smooth.
 
     ``hessians``, ``linear``, (clients, features, features), (clients, features).
@@ -76,58 +75,28 @@ class Losses:
         return cls((turns * values) @ turns.swapaxes(1, 2), linear, soft)
 
     @property
-    def low(self) -> float:
-        """Strong convexity λ."""
-        return float(np.linalg.eigvalsh(self.hessians).min())
+    def clients(self) -> int:
+        return len(self.linear)
 
     @property
-    def high(self) -> float:
-        """Smoothness L."""
+    def features(self) -> int:
+        return self.linear.shape[1]
+
+    @cached_property
+    def strong_convexity(self) -> float:  # type: ignore[override]
+        return float(np.linalg.eigvalsh(self.hessians).min())
+
+    @cached_property
+    def smoothness(self) -> float:  # type: ignore[override]
         return float(np.linalg.eigvalsh(self.hessians).max()) + self.soft
 
     def gradient(self, points: Array) -> Array:
-        """∇F at the clients' points, (clients, features)."""
-        return (
-            np.einsum("cij,cj->ci", self.hessians, points)
-            + self.soft * np.tanh(points)
-            - self.linear
-        )
+        curved = np.einsum("cij,cj->ci", self.hessians, points)
+        return curved + self.soft * np.tanh(points) - self.linear
 
-    def curvature(self, points: Array) -> Array:
-        """Second derivatives, (clients, features, features)."""
+    def hessian(self, points: Array) -> Array:
         bent = self.soft / np.cosh(points) ** 2
-        return self.hessians + bent[:, :, None] * np.eye(points.shape[1])
-
-    def solve(self, right: Array, penalty: float) -> Array:
-        """X with ∇F(X) + r X = right, by Newton's method: the paper's A_r^*."""
-        points = np.zeros_like(right)
-        for _ in range(60):
-            rest = self.gradient(points) + penalty * points - right
-            moved = self.curvature(points) + penalty * np.eye(points.shape[1])
-            points = points - np.linalg.solve(moved, rest[:, :, None])[:, :, 0]
-            if np.abs(rest).max() < EXACT:
-                break
-        return points
-
-    def descend(self, right: Array, penalty: float, start: Array, step: float, steps: int) -> Array:
-        """Gradient steps towards the same from a start."""
-        points = start
-        for _ in range(steps):
-            points = points - step * (self.gradient(points) + penalty * points - right)
-        return points
-
-    @cached_property
-    def solution(self) -> tuple[Array, Array]:
-        """The common point of every client, and the multipliers there."""
-        point = np.zeros(self.linear.shape[1])
-        for _ in range(60):
-            every = np.tile(point, (len(self.linear), 1))
-            rest, moved = self.gradient(every).sum(axis=0), self.curvature(every).sum(axis=0)
-            point = point - np.linalg.solve(moved, rest)
-            if np.abs(rest).max() < EXACT:
-                break
-        every = np.tile(point, (len(self.linear), 1))
-        return every, self.gradient(every)
+        return self.hessians + bent[:, :, None] * np.eye(self.features)
 
 
 @dataclass(frozen=True)
@@ -182,20 +151,20 @@ def rounds(
     ``off``: Moves each exact solve by this share of the error, in a random direction.
     """
     losses = Losses.drawn(generator, soft)
-    low, high = losses.low, losses.high
+    low, high = losses.strong_convexity, losses.smoothness
     penalty = float(generator.uniform(0.05, 4.0))
     omega = bounds.dual_step_1(low, high, penalty)
     omega = omega if dual_step is None else dual_step(losses, penalty)
-    best, best_multipliers = losses.solution
+    best, best_multipliers = np.tile(losses.solution, (losses.clients, 1)), losses.multipliers
     average = averaged(generator.standard_normal(best.shape))
     multipliers = generator.standard_normal(best.shape)
     multipliers -= averaged(multipliers)
     for _ in range(count):
         right = multipliers + penalty * average
-        meant = points = losses.solve(right, penalty)
+        meant = points = losses.solve(penalty, right, average)
         if steps:
             step = bounds.step_3(low, high, penalty)
-            points = losses.descend(right, penalty, average, step, steps)
+            points = losses.descend(average, right, penalty, step, steps)
         if off:
             way = generator.standard_normal(points.shape)
             size = square(best_multipliers - multipliers) + omega**2 * square(best - average)
@@ -216,7 +185,7 @@ def rounds(
 def lemma_3(generator: np.random.Generator) -> float:
     """Largest contraction of a gradient step over the claimed one, for both steps."""
     losses = Losses.drawn(generator)
-    low, high = losses.low, losses.high
+    low, high = losses.strong_convexity, losses.smoothness
     one, other = (4.0 * generator.standard_normal(losses.linear.shape) for _ in range(2))
     ratios = []
     for step, claimed in (
@@ -233,7 +202,7 @@ def lemma_5(generator: np.random.Generator, count: int) -> float:
     """Largest sum of multipliers beside their size, over rounds."""
     best, found = 0.0, 0.0
     for one in rounds(generator, count=count):
-        multipliers = one.losses.solution[1] - one.new_multipliers
+        multipliers = one.losses.multipliers - one.new_multipliers
         best = max(best, float(np.abs(multipliers).max()))
         found = max(found, float(np.abs(multipliers.sum(axis=0)).max()))
     return found / best
@@ -267,7 +236,7 @@ def identity_9(soft: float | None, generator: np.random.Generator) -> float:
 def points(generator: np.random.Generator) -> float:
     """Theorem 1: squared error of the points over its bound."""
     return max(
-        square(one.new_points) * (one.penalty + one.losses.low) ** 2 / one.before
+        square(one.new_points) * (one.penalty + one.losses.strong_convexity) ** 2 / one.before
         for one in rounds(generator)
     )
 
@@ -277,7 +246,7 @@ def theorem_2(generator: np.random.Generator) -> float:
     """Factor over ρ + δ, with local solves that are off by exactly δ."""
     off, found = float(generator.uniform(0.01, 0.5)), 0.0
     for one in rounds(generator, off=off):
-        rate = bounds.theorem_1(one.losses.low, one.losses.high, one.penalty)
+        rate = bounds.theorem_1(one.losses.strong_convexity, one.losses.smoothness, one.penalty)
         found = max(found, np.sqrt(one.after / one.before) / (rate + off))
     return found
 
@@ -287,7 +256,7 @@ def lemma_10(generator: np.random.Generator) -> float:
     """Distance to the exact local solve over its bound."""
     steps, found = int(generator.integers(1, 8)), 0.0
     for one in rounds(generator, steps=steps):
-        low, high, r = one.losses.low, one.losses.high, one.penalty
+        low, high, r = one.losses.strong_convexity, one.losses.smoothness, one.penalty
         factor = ((high - low) / (2 * r + high + low)) ** (2 * steps)
         distance = square(one.meant - one.new_points)
         found = max(found, distance / (factor * square(one.meant - one.average)))
@@ -373,7 +342,7 @@ def lemma_14(generator: np.random.Generator) -> float:
     """How far the sides of the identities of Lemmas 13 and 14 are apart."""
     found = 0.0
     for one in rounds(generator, dual_step=_alternating):
-        best, multipliers = one.losses.solution
+        best, multipliers = one.losses.solution, one.losses.multipliers
         gradient, inside = one.losses.gradient(best - one.new_points), averaged(one.new_points)
         change = one.penalty * (one.new_average - one.average)
         found = max(
@@ -389,7 +358,7 @@ def lemma_14(generator: np.random.Generator) -> float:
 def alternating_points(generator: np.random.Generator) -> float:
     """Theorem 11: squared error of the points over its bound."""
     return max(
-        2 * one.losses.low * square(one.new_points) * one.penalty / one.before
+        2 * one.losses.strong_convexity * square(one.new_points) * one.penalty / one.before
         for one in rounds(generator, dual_step=_alternating)
     )
 

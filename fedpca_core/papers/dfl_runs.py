@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from fedpca_core.consensus import bounds, operators, verdicts
-from fedpca_core.consensus.claims import CLAIMS, Claim
 from fedpca_core.consensus.generators import scalar_pair
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.questions.theory.settings import TheorySettings
@@ -17,7 +16,7 @@ LOW, HIGH = 0.5, 5.0
 PENALTIES = np.concatenate([np.linspace(0.0, 1.0, 41), np.linspace(1.25, 20.0, 76)])
 
 
-def _series(claim: Claim | verdicts.Ruling) -> str:
+def _series(claim: verdicts.Claim | verdicts.Ruling) -> str:
     return f"{claim.theorem}{'' if claim.printed else ', corrected'}: {claim.setting}"
 
 
@@ -30,7 +29,7 @@ class StatementsAgainstCases(Experiment):
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
         fixed: dict[str, Any] = {
             "conditions": list(verdicts.CONDITIONS),
-            "claims": [_series(claim) for claim in CLAIMS],
+            "claims": [_series(claim) for claim in verdicts.CLAIMS],
         }
         return [Cell("", "", seed, {**fixed, "family_seed": seed}) for seed in range(seeds)]
 
