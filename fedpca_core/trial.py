@@ -281,14 +281,7 @@ def _records(
         taken[attack.key] = yield from part(reading, 0.0, 1.0)
         if taken[attack.key].round is not None:
             # The records are known, and other ways to them add nothing.
-            return {
-                **taken,
-                **{
-                    one.key: Taken()
-                    for one in on_records(deployment, found.client)
-                    if one.key not in taken
-                },
-            }
+            return {one.key: Taken() for one in on_records(deployment, found.client)} | taken
     return taken
 
 

@@ -9,7 +9,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from fedpca_core.errors import require, require_known
@@ -64,10 +63,6 @@ class FapsPreset:
     #: Table 1. There a sum over clients that is known beforehand is not worked out client by
     #: client.
     counted: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "live", MappingProxyType(dict(self.live)))
-        object.__setattr__(self, "paper", MappingProxyType(dict(self.paper)))
 
     @property
     def published(self) -> tuple[Entry, ...]:

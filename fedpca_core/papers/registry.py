@@ -28,13 +28,11 @@ from fedpca_core.papers.checks import Checks
 from fedpca_core.papers.dfl_runs import FigureOne, StatementsAgainstCases
 from fedpca_core.papers.entries import Entry
 from fedpca_core.papers.experiment import Experiment, Size
-from fedpca_core.papers.faps_leaks import Recovered
-from fedpca_core.papers.faps_runs import FapsConvergence, Stopped
+from fedpca_core.papers.faps_runs import FapsConvergence, Recovered, Stopped
 from fedpca_core.papers.fedpower import FIGURES, RAW_PANELS
 from fedpca_core.papers.fedpower_runs import FixedGaps, Noise, Panels
 from fedpca_core.papers.files import PAPERS, paper
-from fedpca_core.papers.iot_readings import DATA, TableReadings
-from fedpca_core.papers.iot_runs import RUNS, Bytes
+from fedpca_core.papers.iot_runs import DATA, RUNS, Bytes, TableReadings
 from fedpca_core.papers.judge import Verdict, judge, read_as, together
 from fedpca_core.papers.measured import Cells
 from fedpca_core.papers.personal_runs import Collaborating

@@ -67,45 +67,32 @@ def account(
     if algorithm.noise > 0 and (reason := unbounded(setting, clip_norm)) is not None:
         return Refusal(reason)
     noise, samples = algorithm.noise_of(setting.samples)[client], int(setting.samples[client])
+    once, towards = algorithm.one_release, CHECKED
+    columns, releases = 2 if once else algorithm.components, algorithm.rounds or 1
+    subset = f"{setting.participants_per_round} {WITHOUT_REPLACEMENT}"
+    sampling = FULL if setting.participation == 1 else subset
     if algorithm.plans_products:
         power = cast(FedPower, algorithm)
-        drawn = power.drawn(setting)
-        found = guarantee(
-            noise,
-            delta,
-            power.products,
-            float(exact_sensitivity(power.width, samples, clip_norm)),
-            clip_norm,
-            sampling=FULL if drawn is None else f"{drawn} {WITH_REPLACEMENT}",
-            public=(
-                *setting.public,
-                *(f"all records of client {known}" for known in power.public_clients),
-            ),
-        )
-        return found.after(setting.paid_mean)
-    once, released = algorithm.one_release, EACH_IN_FULL
-    if once:
-        released = REMEMBERED if algorithm.remembers else TOGETHER
-    size = float(exact_sensitivity(2 if once else algorithm.components, samples, clip_norm))
-    towards = CHECKED
+        columns, releases, drawn = power.width, power.products, power.drawn(setting)
+        sampling = FULL if drawn is None else f"{drawn} {WITH_REPLACEMENT}"
+    size = float(exact_sensitivity(columns, samples, clip_norm))
     if algorithm.shares_noise:
         trust = Trust(0) if trust is None else trust
         towards = trust.sentence(setting.clients)
         size, noise = _in_the_sum(size, algorithm, setting, trust, client)
-    subset = f"{setting.participants_per_round} {WITHOUT_REPLACEMENT}"
-    found = guarantee(
+    known = (f"all records of client {other}" for other in algorithm.public_clients)
+    return guarantee(
         noise,
         delta,
-        algorithm.rounds or 1,
+        releases,
         size,
         clip_norm,
         composition=1.0 if once else None,
-        sampling=FULL if setting.participation == 1 else subset,
-        released=released,
+        sampling=sampling,
+        released=EACH_IN_FULL if not once else REMEMBERED if algorithm.remembers else TOGETHER,
         towards=towards,
-        public=setting.public,
-    )
-    return found.after(setting.paid_mean)
+        public=(*setting.public, *known),
+    ).after(setting.paid_mean)
 
 
 def within(

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.errors import InvalidInput
-from fedpca_core.privacy import accountants
+from fedpca_core.privacy import calibration
 from fedpca_core.privacy.calibration import (
     Calibration,
     exact_multiplier,
@@ -101,17 +101,17 @@ def test_multipliers_of_other_accountants(
 ) -> None:
     assert round(exact_multiplier(epsilon, 1e-4, 10), 4) == exact
     assert renyi_multiplier(epsilon, 1e-4, 10) == pytest.approx(renyi, rel=4e-4)
-    found = accountants.calibrated("renyi", epsilon, 1e-4, 10)
+    found = calibration.calibrated("renyi", epsilon, 1e-4, 10)
     assert found == pytest.approx(accountant, rel=1e-3)
 
 
 @pytest.mark.parametrize("epsilon", BUDGETS)
 def test_privacy_loss_distributions_agree_with_the_closed_form(epsilon: float) -> None:
     exact = exact_multiplier(epsilon, 1e-4, 10)
-    assert accountants.calibrated("privacy loss", epsilon, 1e-4, 10) == pytest.approx(
+    assert calibration.calibrated("privacy loss", epsilon, 1e-4, 10) == pytest.approx(
         exact, rel=1e-3
     )
-    assert accountants.calibrated("renyi", epsilon, 1e-4, 10) > exact
+    assert calibration.calibrated("renyi", epsilon, 1e-4, 10) > exact
 
 
 def excess(epsilon: float, multiplier: float, rate: float, added: bool) -> float:
@@ -136,16 +136,16 @@ def test_a_secret_coin_is_worth_what_one_sum_gives_by_hand(multiplier: float, ra
         for added in (True, False)
         if excess(0.0, multiplier, rate, added) > delta
     )
-    assert accountants.by_coin(multiplier, rate, delta, 1) == pytest.approx(by_hand, rel=2e-3)
+    assert calibration.by_coin(multiplier, rate, delta, 1) == pytest.approx(by_hand, rel=2e-3)
 
 
 def test_a_coin_that_always_falls_buys_nothing_and_a_rare_one_more() -> None:
     plain = float(gaussian.epsilon_of(np.sqrt(10) / 5.0, 1e-5))
-    found = [accountants.by_coin(5.0, rate, 1e-5, 10) for rate in (1.0, 0.5, 0.1)]
+    found = [calibration.by_coin(5.0, rate, 1e-5, 10) for rate in (1.0, 0.5, 0.1)]
     assert found[0] == pytest.approx(plain, rel=1e-3) and found == sorted(found, reverse=True)
     # One sum, by the theorem of amplification: log(1 + q (exp ε - 1)) at q δ.
     rate, one = 0.1, float(gaussian.epsilon_of(1.0, 1e-4))
-    assert accountants.by_coin(1.0, rate, 1e-5, 1) <= np.log1p(rate * np.expm1(one)) * 1.001
+    assert calibration.by_coin(1.0, rate, 1e-5, 1) <= np.log1p(rate * np.expm1(one)) * 1.001
 
 
 @pytest.mark.parametrize(

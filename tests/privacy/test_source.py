@@ -18,7 +18,7 @@ from fedpca_core.gaussian_privacy import mu_of
 from fedpca_core.guarantee import CLIENT, RECORD, Guarantee, Unit, guarantee, meanings, together
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.metrics.personal import training_ratios
-from fedpca_core.privacy import account, accountants
+from fedpca_core.privacy import account, calibration
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.perturbation import symmetric_noise
 from fedpca_core.problems.problem import Problem, without_record
@@ -132,7 +132,7 @@ def test_noise_is_calibrated_to_each_client(problem: Problem) -> None:
     assert isinstance(private.guarantee, Guarantee)
     assert private.guarantee.epsilon == pytest.approx(5.0, rel=1e-9)
     multiplier = private.guarantee.noise / private.guarantee.sensitivity
-    found = accountants.calibrated("privacy loss", 5.0, 1e-5, 1)
+    found = calibration.calibrated("privacy loss", 5.0, 1e-5, 1)
     assert multiplier == pytest.approx(found, rel=1e-3)
 
 

@@ -17,7 +17,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.gaussian_privacy import epsilon_of
 from fedpca_core.papers.fedpower import FIGURES, FigurePanel
 from fedpca_core.privacy import Guarantee, Refusal, account
-from fedpca_core.privacy.accountants import by_coin
+from fedpca_core.privacy.calibration import by_coin
 from fedpca_core.problems.perturbation import source_guarantee
 from fedpca_core.questions.catalogue import STUDIES, studies_of
 from fedpca_core.questions.privacy import attacks, build

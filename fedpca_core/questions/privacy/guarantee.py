@@ -21,7 +21,7 @@ from fedpca_core.privacy import (
     true_epsilon,
     warn_delta,
 )
-from fedpca_core.privacy.accountants import by_coin, comparison
+from fedpca_core.privacy.calibration import by_coin, comparison
 from fedpca_core.questions.privacy import build
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import Value

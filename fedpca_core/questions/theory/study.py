@@ -239,7 +239,7 @@ class Statements(Study[TheorySettings, pd.DataFrame]):
     """Every statement against an adversarial and a random family of clients.
 
     Columns of the result: theorem, setting, claim, verdict, cases, vacuous, violated, worst,
-    printed; see `fedpca_core.consensus.verdicts.Verdict`.
+    printed; see `fedpca_core.consensus.verdicts.Ruling`.
     """
 
     key: ClassVar[str] = "theory-verdicts"
