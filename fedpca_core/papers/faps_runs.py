@@ -78,16 +78,6 @@ RULES: Mapping[str, float] = {
 }
 #: Points of a kept curve.
 CURVE_POINTS = 40
-#: Both the reconstruction and the KKT violation count as done below this (the paper).
-DONE = 1e-5
-#: Rounds beyond those that the equations need, in which the attack is tried.
-SPARE = 6
-#: The paper's sizes; five clients are ours.
-PAPER = {"features": 1000, "records": 10_000, "components": 100, "clients": 5}
-GROWING: dict[Size, tuple[int, ...]] = {
-    "paper": (1000, 2000, 3000, 4000, 5000),
-    "live": (20, 30, 40, 50, 60),
-}
 
 
 class FapsConvergence(Experiment):
@@ -379,6 +369,18 @@ def _share(errors: Sequence[float]) -> float:
 
 
 # ---------------------------------------------------------------------- recovered by the server
+#: Both the reconstruction and the KKT violation count as done below this (the paper).
+DONE = 1e-5
+#: Rounds beyond those that the equations need, in which the attack is tried.
+SPARE = 6
+#: The paper's sizes; five clients are ours.
+PAPER = {"features": 1000, "records": 10_000, "components": 100, "clients": 5}
+GROWING: dict[Size, tuple[int, ...]] = {
+    "paper": (1000, 2000, 3000, 4000, 5000),
+    "live": (20, 30, 40, 50, 60),
+}
+
+
 class Recovered(Experiment):
     """Figure 1: the linear attack round by round, beside the run's own convergence.
 

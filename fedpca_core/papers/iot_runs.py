@@ -34,40 +34,10 @@ from fedpca_core.steps import Part, Step
 from fedpca_core.study.here import named
 
 DATA = {"unsw": "UNSW-NB15", "ton": "TON-IoT"}
-#: Settings by name. The public scripts have rank 2, steps of 1e-4 from a uniform start, and every
-#: client standardises by its own moments; penalty and clients are the paper's.
-SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    "rank 2": {"transform": "none", "components": 2, "rounds": 1500},
-    "rank 11": {"transform": "none", "components": 11, "rounds": 500},
-    "public scripts": {
-        "transform": "none", "components": 2, "rounds": 20, "standardising": "local"
-    },
-    "public scripts, 200 rounds": {
-        "transform": "none", "components": 2, "rounds": 200, "standardising": "local"
-    },
-    "logarithms": {"transform": "log", "components": 6, "rounds": 300},
-    "rank 11, own z-scores": {
-        "transform": "none", "components": 11, "rounds": 500, "standardising": "local"
-    },
-    "rank 11, shuffled clients": {
-        "transform": "none", "components": 11, "rounds": 500, "split": "iid"
-    },
-}  # fmt: skip
-#: What else is tried of networks by name: readings that say what is changed in the training, and
-#: the hidden layers of those with two and with four.
-TRAININGS: Mapping[str, Mapping[str, Any]] = {
-    one.name: one.changes
-    for one in paper("iot").readings["table-1"]
-    if one.reads.get("part") == one.name and one.name not in SETTINGS
-}
-SCRIPT_STEP, PENALTY = 1e-4, 1.0
-#: Clients whose own subspaces are scored.
-ALONE = 20
 #: Kind of the networks, and which of two widths they have.
 NETWORKS: Mapping[str, tuple[type[Network], int]] = {
     "FedAE": (Network, 0), "FedAE-2": (Network, 1), "FedBiGAN": (BiGAN, 0), "FedBiGAN-2": (BiGAN, 1)
 }  # fmt: skip
-_SUBSPACES = ("FedPE", "FedPG")
 #: A run has arrived when its subspace is this close to centralised PCA's (root mean square sine).
 NEAR = 0.1
 #: It has learnt enough when it captures this share of the variance that the best subspace does.
@@ -248,6 +218,39 @@ RUNS = (
     ),
     *(varied(name, data, penalty) for penalty in (0.0, 1.0) for name in VALUES for data in DATA),
 )
+
+
+# ---------------------------------------------------------------------- Table I, every reading
+#: Settings by name. The public scripts have rank 2, steps of 1e-4 from a uniform start, and every
+#: client standardises by its own moments; penalty and clients are the paper's.
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "rank 2": {"transform": "none", "components": 2, "rounds": 1500},
+    "rank 11": {"transform": "none", "components": 11, "rounds": 500},
+    "public scripts": {
+        "transform": "none", "components": 2, "rounds": 20, "standardising": "local"
+    },
+    "public scripts, 200 rounds": {
+        "transform": "none", "components": 2, "rounds": 200, "standardising": "local"
+    },
+    "logarithms": {"transform": "log", "components": 6, "rounds": 300},
+    "rank 11, own z-scores": {
+        "transform": "none", "components": 11, "rounds": 500, "standardising": "local"
+    },
+    "rank 11, shuffled clients": {
+        "transform": "none", "components": 11, "rounds": 500, "split": "iid"
+    },
+}  # fmt: skip
+#: What else is tried of networks by name: readings that say what is changed in the training, and
+#: the hidden layers of those with two and with four.
+TRAININGS: Mapping[str, Mapping[str, Any]] = {
+    one.name: one.changes
+    for one in paper("iot").readings["table-1"]
+    if one.reads.get("part") == one.name and one.name not in SETTINGS
+}
+SCRIPT_STEP, PENALTY = 1e-4, 1.0
+#: Clients whose own subspaces are scored.
+ALONE = 20
+_SUBSPACES = ("FedPE", "FedPG")
 
 
 @dataclass(frozen=True)
