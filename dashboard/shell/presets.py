@@ -18,9 +18,9 @@ def _known() -> Mapping[ConvergeSettings, tuple[FapsPreset, Value | None]]:
     """What is computed for every preset, and for every value that it varies."""
     known: dict[ConvergeSettings, tuple[FapsPreset, Value | None]] = {}
     for preset in PRESETS:
-        if not preset.live and preset.name == "default":
+        if preset.name == "default":
             continue  # the page as it opens needs no explanation
-        for value in (None, *preset.live_values):
+        for value in (None, *preset.values):
             configuration = preset.configuration(value)
             chosen = getattr(configuration, preset.varied) if preset.varied else None
             known.setdefault(configuration.run_key(), (preset, chosen))
@@ -41,10 +41,10 @@ def note(settings: ConvergeSettings) -> None:
     preset, chosen = match
     with place.container(border=True, key="preset_note"):
         st.markdown(f"**{preset.title}.** {preset.point}")
-        if len(preset.live_values) > 1:
+        if len(preset.values) > 1:
             parameter = settings.parameters()[preset.varied]
             with st.container(horizontal=True):
-                for value in preset.live_values:
+                for value in preset.values:
                     mark = " (open)" if value == chosen else ""
                     named = f"{parameter.label} {parameter.text(value)}{mark}"
                     door(preset.configuration(value), named)

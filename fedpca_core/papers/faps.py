@@ -7,7 +7,7 @@ on which the number of useful inner steps depends.
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from fedpca_core.papers.files import paper
 from fedpca_core.problems import Problem, decay_spectrum, images, samples_per_client
 from fedpca_core.settings import Value
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
+from fedpca_core.study.preset import Preset, listed
 
 #: Values by the name of a field of `ConvergeSettings`.
 Fields = Mapping[str, Any]
@@ -39,30 +40,29 @@ _ROUNDS = {
 
 
 @dataclass(frozen=True)
-class FapsPreset:
+class FapsPreset(Preset):
     """One experiment."""
 
-    #: Short name for links and the command line.
-    name: str
-    #: title, point: What it is called, and the one thing it shows.
-    title: str
-    point: str
-    #: Fields of the configuration that differ from its defaults.
-    live: Fields = field(default_factory=dict)
-    #: The same at the paper's size, which may exceed the sliders; empty where the paper has no such
+    settings: ConvergeSettings
+    #: Field that it varies, empty if none, and its values; the settings have one of them.
+    varied: str = ""
+    values: tuple[Value, ...] = ()
+    #: Fields at the paper's size, which may exceed the sliders; empty where the paper has no such
     #: experiment. ``samples`` is the mean over clients, as everywhere.
     paper: Fields = field(default_factory=dict)
-    #: Field that the experiment varies; empty if none. The live configuration takes one of them.
-    varied: str = ""
-    #: live_values, paper_values: Its values.
-    live_values: tuple[Value, ...] = ()
+    #: What varies there.
     paper_values: tuple[Value, ...] = ()
-    #: Whether it belongs to the attack rather than to convergence.
-    attack: bool = False
     #: Whether its many large runs are counted and not timed at the paper's size: time is judged on
     #: Table 1. There a sum over clients that is known beforehand is not worked out client by
     #: client.
     counted: bool = False
+
+    def configuration(self, value: Value | None = None) -> ConvergeSettings:
+        """The settings, with the varied field at ``value``.
+
+        Raises InvalidInput: a value for a preset that varies nothing.
+        """
+        return replace(self.settings, **self._varied(value))
 
     @property
     def published(self) -> tuple[Entry, ...]:
@@ -71,14 +71,6 @@ class FapsPreset:
         return tuple(
             one for one in paper("faps").entries if place and one.id.startswith(f"{place}/")
         )
-
-    def configuration(self, value: Value | None = None) -> ConvergeSettings:
-        """The live configuration, with the varied field set to ``value``.
-
-        Raises InvalidInput: a value for a preset that varies nothing.
-        """
-        kind = AttackSettings if self.attack else ConvergeSettings
-        return kind(**{**self.live, **self._varied(value)})
 
     def paper_problem(self, value: Value | None = None, leading: int | None = None) -> Problem:
         """The problem at the paper's size: up to 4 GiB of data and a minute to generate.
@@ -117,18 +109,13 @@ class FapsPreset:
 def _read() -> Iterator[FapsPreset]:
     """What `faps_presets.toml` says."""
     file = tomllib.loads(FILE.read_text(encoding="utf-8"))
-
-    def listed(values: dict[str, Any]) -> dict[str, Any]:
-        """Lists as tuples, after what they are like."""
-        shared = file["shared"][values.pop("like")] if "like" in values else {}
-        every = {**shared, **values}
-        return {name: tuple(v) if isinstance(v, list) else v for name, v in every.items()}
-
-    for name, one in file["presets"].items():
-        for size in ("live", "paper"):
-            one[size] = listed(one.get(size, {}))
-        one["point"] = " ".join(one["point"].split()).format(**_ROUNDS)
-        yield FapsPreset(name, **listed(one))
+    for name, one in listed(file["presets"], None, **_ROUNDS):
+        kind = AttackSettings if one.pop("attack", False) else ConvergeSettings
+        own = {size: one.pop(size, {}) for size in ("live", "paper")}
+        live, printed = (
+            {**file["shared"].get(fields.pop("like", ""), {}), **fields} for fields in own.values()
+        )
+        yield FapsPreset(name, settings=kind(**live), paper=printed, **one)
 
 
 PRESETS: tuple[FapsPreset, ...] = tuple(_read())

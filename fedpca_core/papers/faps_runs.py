@@ -187,7 +187,7 @@ class FapsConvergence(Experiment):
     # ------------------------------------------------------------------ configurations
     def _values(self, size: Size) -> Sequence[Value | None]:
         chosen = self.preset
-        values = chosen.paper_values if size == "paper" else chosen.live_values
+        values = chosen.paper_values if size == "paper" else chosen.values
         return values or (None,)
 
     def _part(self, value: Value | None) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fedpca_core.papers.files import paper
 from fedpca_core.questions.anomaly.settings import AnomalySettings
-from fedpca_core.study.preset import Preset
+from fedpca_core.study.preset import Preset, listed
 
 FILE = Path(__file__).with_name("iot_presets.toml")
 
@@ -54,13 +54,10 @@ TEST_RECORDS = {"unsw": (20_000, 45_332), "ton": (10_000, 56_557)}
 
 #: Points of the Anomalies page, each with its settings.
 PRESETS = tuple(
-    Preset(
-        name,
-        one["title"],
-        " ".join(one["point"].split()).format(auc=_AUC),
-        AnomalySettings(**one["settings"]),
+    Preset(name, **one)
+    for name, one in listed(
+        tomllib.loads(FILE.read_text(encoding="utf-8")), AnomalySettings, auc=_AUC
     )
-    for name, one in tomllib.loads(FILE.read_text(encoding="utf-8")).items()
 )
 
 

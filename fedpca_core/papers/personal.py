@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
-from fedpca_core.study.preset import Preset
+from fedpca_core.study.preset import Preset, listed
 
 FILE = Path(__file__).parent / "perpca_figures.toml"
 
@@ -30,19 +30,12 @@ class PrintedFigure:
     values: tuple[float, ...]
 
 
+_FILE = tomllib.loads(FILE.read_text(encoding="utf-8"))
 FIGURES: Mapping[str, PrintedFigure] = {
-    name: PrintedFigure(
-        name,
-        one["title"],
-        " ".join(one["point"].split()),
-        PersonaliseSettings(**one["settings"]),
-        one["axis"],
-        tuple(one["values"]),
-    )
-    for name, one in tomllib.loads(FILE.read_text(encoding="utf-8")).items()
+    name: PrintedFigure(name, **one) for name, one in listed(_FILE["figures"], PersonaliseSettings)
 }
 
-PRESETS: tuple[Preset, ...] = (
+PRESETS = (
     *(
         Preset(
             f"perpca-{figure.name.replace('(', '').replace(')', '')}",
@@ -52,17 +45,5 @@ PRESETS: tuple[Preset, ...] = (
         )
         for figure in FIGURES.values()
     ),
-    Preset(
-        "perpca-literal",
-        "Too heterogeneous",
-        "Read literally, as a variance, the paper's number leaves nothing to gain: training alone "
-        "is as good as personalised PCA.",
-        PersonaliseSettings(reading="literal"),
-    ),
-    Preset(
-        "perpca-alone",
-        "Many samples",
-        "With enough records of one's own, collaborating adds little.",
-        PersonaliseSettings(samples=320, heterogeneity=0.3, rounds=100),
-    ),
+    *(Preset(name, **one) for name, one in listed(_FILE["presets"], PersonaliseSettings)),
 )

@@ -113,7 +113,7 @@ KINDS: Mapping[str, type[Settings]] = {settings.kind: settings for settings in P
 PRESETS: Mapping[str, Preset] = {
     preset.name: preset
     for preset in (
-        *(Preset(p.name, p.title, p.point, p.configuration()) for p in faps.PRESETS),
+        *faps.PRESETS,
         *story.PRESETS,
         *perpca.PRESETS,
         *iot.PRESETS,

@@ -1,6 +1,8 @@
 """A preset: settings with a name, and the one point they make."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fedpca_core.settings import Settings
 
@@ -16,3 +18,16 @@ class Preset:
     point: str
     #: Of the page on which it opens.
     settings: Settings
+
+
+def listed(
+    file: Mapping[str, dict[str, Any]], kind: type[Settings] | None = None, **filled: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Fields of each preset of a file by its name, lists as tuples, gaps of its point filled.
+
+    ``kind``: Of its settings, of which it gives those that are not at their defaults.
+    """
+    for name, one in file.items():
+        found = {key: tuple(it) if isinstance(it, list) else it for key, it in one.items()}
+        found["point"] = " ".join(one["point"].split()).format(**filled)
+        yield name, found if kind is None else found | {"settings": kind(**one["settings"])}

@@ -32,15 +32,14 @@ def rounds(name, value=None, accuracy=1e-7, **changes):
 @pytest.mark.parametrize("name", [entry.name for entry in PRESETS])
 def test_presets_are_valid_and_explained(name):
     chosen = preset(name)
-    kind = AttackSettings if chosen.attack else ConvergeSettings
-    assert isinstance(chosen.configuration(), kind)
+    assert isinstance(chosen.configuration(), ConvergeSettings)
     assert chosen.title
     assert chosen.point.endswith(".")
-    for value in chosen.live_values:
+    for value in chosen.values:
         assert getattr(chosen.configuration(value), chosen.varied) == value
     live = chosen.configuration()
-    if chosen.varied and chosen.live_values and not chosen.attack:
-        assert getattr(live, chosen.varied) in chosen.live_values
+    if chosen.varied and chosen.values and not isinstance(live, AttackSettings):
+        assert getattr(live, chosen.varied) in chosen.values
     assert bool(chosen.paper_values) <= bool(chosen.paper)
 
 
@@ -53,14 +52,14 @@ def test_no_two_presets_are_the_same_run():
     runs = Counter(
         (type(entry.configuration()), entry.configuration(value).run_key())
         for entry in PRESETS
-        for value in (entry.live_values or (None,))
+        for value in (entry.values or (None,))
     )
     assert [run for run, times in runs.items() if times > 1] == []
 
 
 def test_presets_cannot_be_changed():
-    with pytest.raises(TypeError):
-        preset("uneven").live["features"] = 3  # type: ignore[index]
+    with pytest.raises(AttributeError):
+        preset("uneven").settings.features = 3  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("name", ["default", "uneven", "table-1", "rates"])
