@@ -140,21 +140,20 @@ def apart(left: Array, right: Array) -> float:
 def rounds(
     generator: np.random.Generator,
     steps: int = 0,
-    dual_step: Callable[[Losses, float], float] | None = None,
+    alternating: bool = False,
     off: float = 0.0,
     soft: float | None = None,
     count: int = 8,
 ) -> Iterator[ConsensusRound]:
     """Rounds from a random start with exact local solves, or so many gradient steps from Kz.
 
-    ``dual_step``: ω of losses and penalty; the paper's best by default.
+    ``alternating``: Whether ω is the penalty, and not the paper's best.
     ``off``: Moves each exact solve by this share of the error, in a random direction.
     """
     losses = Losses.drawn(generator, soft)
     low, high = losses.strong_convexity, losses.smoothness
     penalty = float(generator.uniform(0.05, 4.0))
-    omega = bounds.dual_step_1(low, high, penalty)
-    omega = omega if dual_step is None else dual_step(losses, penalty)
+    omega = penalty if alternating else bounds.dual_step_1(low, high, penalty)
     best, best_multipliers = np.tile(losses.solution, (losses.clients, 1)), losses.multipliers
     average = averaged(generator.standard_normal(best.shape))
     multipliers = generator.standard_normal(best.shape)
@@ -333,15 +332,11 @@ def square_root(generator: np.random.Generator) -> float:
 
 
 # ------------------------------------------------------------------ Section 6
-def _alternating(losses: Losses, penalty: float) -> float:
-    return penalty
-
-
 @worst()
 def lemma_14(generator: np.random.Generator) -> float:
     """How far the sides of the identities of Lemmas 13 and 14 are apart."""
     found = 0.0
-    for one in rounds(generator, dual_step=_alternating):
+    for one in rounds(generator, alternating=True):
         best, multipliers = one.losses.solution, one.losses.multipliers
         gradient, inside = one.losses.gradient(best - one.new_points), averaged(one.new_points)
         change = one.penalty * (one.new_average - one.average)
@@ -359,7 +354,7 @@ def alternating_points(generator: np.random.Generator) -> float:
     """Theorem 11: squared error of the points over its bound."""
     return max(
         2 * one.losses.strong_convexity * square(one.new_points) * one.penalty / one.before
-        for one in rounds(generator, dual_step=_alternating)
+        for one in rounds(generator, alternating=True)
     )
 
 
