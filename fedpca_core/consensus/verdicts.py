@@ -9,8 +9,10 @@ heterogeneous clients and a grid of condition numbers, penalties and local steps
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fedpca_core.consensus import bounds, operators
 from fedpca_core.consensus.generators import RandomProblem, scalar_pair
@@ -247,31 +249,6 @@ CLAIMS: tuple[Claim, ...] = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Ruling:
-    """A row of the table."""
-
-    theorem: str
-    setting: str
-    claim: str
-    #: Comparisons where the claim says something (factor below 1).
-    cases: int
-    #: Comparisons where it says nothing.
-    vacuous: int
-    violated: int
-    #: Largest measured/claimed over the non-vacuous cases (NaN without any).
-    worst: float
-    #: Whether the row is the claim as printed, or corrected here.
-    printed: bool
-
-    @property
-    def verdict(self) -> str:
-        """ "holds", "false as printed", "corrected: holds" or "corrected: fails"."""
-        if self.printed:
-            return "holds" if self.violated == 0 else "false as printed"
-        return "corrected: holds" if self.violated == 0 else "corrected: fails"
-
-
 def families(condition: float, count: int, seed: int, *, alike: bool = False) -> list[Quadratic]:
     """Adversarial pairs and random clients with lambda = 1/2 and L = condition/2."""
     high = LOW * condition
@@ -296,8 +273,14 @@ def families(condition: float, count: int, seed: int, *, alike: bool = False) ->
     return found + drawn
 
 
-def verdicts(count: int = 6, seed: int = 0) -> list[Ruling]:
-    """Recompute the whole table on ``count`` random problems a condition number."""
+def verdicts(count: int = 6, seed: int = 0) -> pd.DataFrame:
+    """Recompute the whole table on ``count`` random problems a condition number.
+
+    Columns theorem, setting, claim; cases and vacuous, comparisons where the claim says something
+    (a factor below 1) and where it says nothing; violated; worst, the largest measured/claimed of
+    the cases, NaN without any; printed, whether the row is the claim as printed or corrected here;
+    verdict, "holds", "false as printed", "corrected: holds" or "corrected: fails".
+    """
     problems = {c: families(c, count, seed) for c in CONDITIONS}
     alike = {c: families(c, count, seed, alike=True) for c in CONDITIONS}
     table = []
@@ -309,21 +292,23 @@ def verdicts(count: int = 6, seed: int = 0) -> list[Ruling]:
             for problem in family
             for case in claim.measure(problem, LOW, LOW * condition)
         ]
-        table.append(_summarise(claim, cases))
-    return table
+        table.append(_summarised(claim, cases))
+    return pd.DataFrame(table)
 
 
-def _summarise(claim: Claim, cases: Sequence[Case]) -> Ruling:
+def _summarised(claim: Claim, cases: Sequence[Case]) -> dict[str, Any]:
     speaking = [case for case in cases if case.claimed < 1 or case.speaks]
-    ratios = np.array([case.measured / max(case.claimed, 1e-12) for case in speaking])
+    ratios = [case.measured / max(case.claimed, 1e-12) for case in speaking]
     violated = sum(case.measured > case.claimed * (1 + TOLERANCE) + 1e-12 for case in speaking)
-    return Ruling(
-        theorem=claim.theorem,
-        setting=claim.setting,
-        claim=claim.claim,
-        cases=len(speaking),
-        vacuous=len(cases) - len(speaking),
-        violated=violated,
-        worst=float(ratios.max()) if len(ratios) else float("nan"),
-        printed=claim.printed,
-    )
+    words = ("false as printed", "holds") if claim.printed else ("fails", "holds")
+    return {
+        "theorem": claim.theorem,
+        "setting": claim.setting,
+        "claim": claim.claim,
+        "cases": len(speaking),
+        "vacuous": len(cases) - len(speaking),
+        "violated": violated,
+        "worst": max(ratios, default=float("nan")),
+        "printed": claim.printed,
+        "verdict": "corrected: " * (not claim.printed) + words[violated == 0],
+    }

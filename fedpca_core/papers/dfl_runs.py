@@ -16,7 +16,8 @@ LOW, HIGH = 0.5, 5.0
 PENALTIES = np.concatenate([np.linspace(0.0, 1.0, 41), np.linspace(1.25, 20.0, 76)])
 
 
-def _series(claim: verdicts.Claim | verdicts.Ruling) -> str:
+def _series(claim: Any) -> str:
+    """What a claim is called, or its row among the verdicts."""
     return f"{claim.theorem}{'' if claim.printed else ', corrected'}: {claim.setting}"
 
 
@@ -43,7 +44,7 @@ class StatementsAgainstCases(Experiment):
         yield Step(0.0, "Checking the statements")
         return [
             Number(_series(row), measure, float(getattr(row, measure)))
-            for row in verdicts.verdicts(seed=cell.seed)
+            for row in verdicts.verdicts(seed=cell.seed).itertuples()
             for measure in ("worst", "violated", "cases", "vacuous")
         ]
 

@@ -19,7 +19,7 @@ from fedpca_core.consensus.verdicts import verdicts
 
 @pytest.fixture(scope="module")
 def table():
-    return {(row.theorem, row.printed): row for row in verdicts(count=4, seed=11)}
+    return {(row.theorem, row.printed): row for row in verdicts(count=4, seed=11).itertuples()}
 
 
 HOLD = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
@@ -238,8 +238,7 @@ def _batches(norms: Norms, problem: Quadratic, methods: Sequence[InexactUzawa]) 
 class Statements(Study[TheorySettings, pd.DataFrame]):
     """Every statement against an adversarial and a random family of clients.
 
-    Columns of the result: theorem, setting, claim, verdict, cases, vacuous, violated, worst,
-    printed; see `fedpca_core.consensus.verdicts.Ruling`.
+    The result is the table of `fedpca_core.consensus.verdicts.verdicts`.
     """
 
     key: ClassVar[str] = "theory-verdicts"
@@ -249,8 +248,7 @@ class Statements(Study[TheorySettings, pd.DataFrame]):
 
     def run(self, settings: TheorySettings, data: OwnData | None = None) -> Run[pd.DataFrame]:
         yield Step(0.0, "Checking the statements")
-        rows = verdicts.verdicts(seed=settings.family_seed)
-        return pd.DataFrame([{**asdict(row), "verdict": row.verdict} for row in rows])
+        return verdicts.verdicts(seed=settings.family_seed)
 
     def tables(self, result: pd.DataFrame, settings: TheorySettings) -> dict[str, pd.DataFrame]:
         return {"statements": result}
