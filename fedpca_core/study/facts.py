@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pandas as pd
@@ -64,19 +64,12 @@ class Facts:
     @classmethod
     def of(cls, problem: Problem) -> Facts:
         """The facts of a problem."""
+        same = (each.name for each in fields(cls) if not each.name.endswith("_samples"))
+        samples = problem.client_data.samples
         return cls(
-            name=problem.name,
-            note=problem.note,
-            features=problem.features,
-            clients=problem.clients,
-            least_samples=int(problem.client_data.samples.min()),
-            most_samples=int(problem.client_data.samples.max()),
-            eigenvalues=problem.eigenvalues,
-            heterogeneity=problem.heterogeneity,
-            image_shape=problem.image_shape,
-            digest=problem.digest,
-            guarantee=problem.guarantee,
-            client_names=problem.client_names,
+            **{name: getattr(problem, name) for name in same},
+            least_samples=int(samples.min()),
+            most_samples=int(samples.max()),
         )
 
 
