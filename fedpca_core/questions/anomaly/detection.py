@@ -156,7 +156,6 @@ class Cloud:
 class Alarmed:
     """The configured detector at work."""
 
-    title: str
     facts: TaskFacts
     #: mapping of level to the score above which the alarm is raised.
     thresholds: Mapping[Level, float]
@@ -222,7 +221,6 @@ class Alarms(Topic[Alarmed]):
             if on.source.labelled
         }
         return Alarmed(
-            title=found.name,
             facts=TaskFacts.of(on),
             thresholds=judged.thresholds,
             caught=caught,
@@ -306,20 +304,12 @@ _FLOAT32 = 4
 class Spent:
     """What each method costs."""
 
-    #: The configured method.
-    title: str
     facts: TaskFacts
     #: Columns ``method bytes_up`` (one client, one round; once where there is one round)
     #: ``megabytes`` (both directions, all clients and rounds) ``training_seconds
-    #: microseconds_per_flow`` (measured here).
+    #: microseconds_per_flow`` (measured here): every record, the covariance, the configured method,
+    #: its rivals.
     costs: pd.DataFrame
-    #: a_round, once: Bytes up of one client in a round, and for its covariance once.
-    a_round: int
-    once: int
-    #: break_even, taken: Rounds in which a client may take part before its covariance is cheaper;
-    #: and does.
-    break_even: float
-    taken: float
 
 
 class Costs(Topic[Spent]):
@@ -332,31 +322,16 @@ class Costs(Topic[Spent]):
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Spent]:
         yield Step(0.0, "Reading the records")
         on = noisy_task(settings, data)
-        exact = detectors.one_shot_covariance(on, settings.components)
-        found = [exact]
+        facts, found = TaskFacts.of(on), [detectors.one_shot_covariance(on, settings.components)]
         noisy = on.problem.guarantee is not None
         for index, name in enumerate(("federated", *UNCOVERED)):
             if noisy and name in UNCOVERED:
                 continue
             if index:
-                yield Step(index / 3, "Counting", _spent(on, settings, found))
+                yield Step(index / 3, "Counting", Spent(facts, _priced(on, found)))
             share = index / 3, (index + 1) / 3
             found.append((yield from part(detector(name, settings, data), *share)))
-        return _spent(on, settings, found)
-
-
-def _spent(on: DetectionTask, settings: AnomalySettings, found: list[Detector]) -> Spent:
-    exact, own = found[0], found[1]
-    features, k = on.problem.features, settings.components
-    return Spent(
-        title=own.name,
-        facts=TaskFacts.of(on),
-        costs=_priced(on, found),
-        a_round=_FLOAT32 * own.upload_floats,
-        once=_FLOAT32 * exact.upload_floats,
-        break_even=(features + 1) / 2 / k,
-        taken=settings.participation * settings.rounds,
-    )
+        return Spent(facts, _priced(on, found))
 
 
 def _priced(on: DetectionTask, found: list[Detector]) -> pd.DataFrame:

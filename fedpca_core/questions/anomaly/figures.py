@@ -296,7 +296,10 @@ SPENT_DIGITS = {"Bytes up": 0, "µs a flow": 3}
 
 def costs(found: Spent, settings: AnomalySettings) -> Parts:
     """Bytes and seconds of each method."""
-    yield words("anomaly-spent", found=found)
+    _, once, own, *_ = found.costs.to_dict("records")
+    numbers = {"a_round": own["bytes_up"], "once": once["bytes_up"], "title": own["method"]}
+    numbers["break_even"] = (found.facts.features + 1) / 2 / settings.components
+    yield words("anomaly-spent", taken=settings.participation * settings.rounds, **numbers)
     table = written(found.costs.rename(columns=SPENT), SPENT_DIGITS)
     yield Table(table, "What each method costs")
     yield Caption(words("anomaly-bytes"))

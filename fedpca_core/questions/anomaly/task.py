@@ -66,8 +66,6 @@ class TaskFacts:
     tested: int
     #: Of the tested records; the accuracy of always raising the alarm.
     attack_share: float
-    #: Constant features that were left out.
-    dropped: tuple[str, ...]
     #: (clients, kinds) int: Training records of each kind that a client holds.
     held: IntArray
     #: What noise at the source guarantees, where there is any.
@@ -89,7 +87,6 @@ class TaskFacts:
             training=len(found.source.normal),
             tested=len(found.attack),
             attack_share=found.attack_share,
-            dropped=found.dropped,
             held=found.held,
             promised=None if found.problem.guarantee is None else Facts.of(found.problem),
         )

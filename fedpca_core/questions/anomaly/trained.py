@@ -78,7 +78,6 @@ FEW = (0.001, 0.01)
 class JudgedDetector:
     """A detector without its scores."""
 
-    name: str
     #: mapping of level to the score above which the alarm is raised.
     thresholds: Mapping[Level, float]
     #: mapping of level to the share of tested records that raise it.
@@ -101,7 +100,6 @@ def judge(on: DetectionTask, found: Detector) -> JudgedDetector:
         thresholds["oracle"] = best_for_labels(attack, scores)
         areas = area_pair(attack, scores)
     return JudgedDetector(
-        name=found.name,
         thresholds=thresholds,
         alarms={level: float((scores > value).mean()) for level, value in thresholds.items()},
         evaluations={

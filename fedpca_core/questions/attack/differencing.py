@@ -77,7 +77,6 @@ class NewcomersRead:
     pictures: Pictures | None
     #: Records of all clients together.
     everybody: int
-    by: Adversary
     #: What the two runs guarantee together, where there is noise at the source.
     guarantee: Guarantee | None
 
@@ -134,7 +133,6 @@ class OneMoreRecord(Study[AttackSettings, NewcomersRead]):
             problem.feature_names,
             None if shape is None else pictures.record(record, drawn, shape, settings.record),
             int(problem.client_data.samples.sum()),
-            by,
             together(stated) if stated else None,
         )
 
