@@ -52,14 +52,15 @@ class TheorySettings(Settings):
     family_seed: int = number(0, "Seed of the random family", 0, 9999, key="family", view=True)
 
     def idle(self) -> Mapping[str, str]:
-        own = self.problem == "table"
+        own, pair = self.problem == "table", self.problem == "pair"
         named, other = own and self.client_column, foreign(self.problem)
         title, without = self.title, ITERATIONS[self.method].without
         return because(
             (not own, other, (*TABLE_FIELDS, "target")),
-            (self.problem in ("table", "pair"), other, "features"),
+            (own or pair, other, "features"),
+            (pair, other, ("clients", "heterogeneity")),
             (named, CLIENTS_NAMED, ("clients", "heterogeneity")),
-            (named and "probability" in without, "Nothing is drawn at random.", "seed"),
+            ((named or pair) and "probability" in without, "Nothing is drawn at random.", "seed"),
             *((True, REASONS[name].format(title), name) for name in without),
         )
 
@@ -137,8 +138,7 @@ class TheorySettings(Settings):
             heterogeneity=self.heterogeneity,
             seed=self.seed,
         )
-        found: ConsensusProblem = getattr(wanted, self.problem)()
-        return found
+        return getattr(wanted, self.problem)()  # type: ignore[no-any-return]
 
     def build_method(self) -> ConsensusMethod:
         """The method with these settings' step sizes."""
