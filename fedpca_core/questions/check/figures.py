@@ -18,6 +18,8 @@ from fedpca_core.study.pca_settings import AttackSettings
 
 #: Targets as the columns of the table of defences.
 SHORT = names("target-columns")
+#: Which series a status has the colour of: open is red, and closed green.
+COLOURS = dict(zip(Status, (0, 4, 1, 3, 9), strict=True))
 
 
 def checked(found: Checked, settings: CheckSettings) -> Parts:
@@ -59,30 +61,26 @@ def left(table: pd.DataFrame) -> Panel:
     """Of how many targets what is known, with each defence."""
     run = table[table["refusal"] == ""]
     known = run[[name for name in SHORT if name in run]]
-    states = [one for one in Status if (known == str(one)).any(axis=None)]
-    counted = {one: (known == str(one)).sum(axis=1) for one in states}
+    counted = {one: (known == str(one)).sum(axis=1) for one in Status}
     defences = run["defence"].str.replace(" in every round", "").to_list()
-    curves = [Curve(str(one).capitalize(), defences, counted[one]) for one in states]
+    curves = [
+        Curve(str(one).capitalize(), defences, many, colour=f"series {COLOURS[one]}")
+        for one, many in counted.items()
+        if many.any()
+    ]
     return Panel.of("leak_check", curves)
 
 
 def _defences(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for _, row in table.iterrows():
-        known = {name: row[name] for name in SHORT if name in table and not row["refusal"]}
-        by_status = {
-            str(status): ", ".join(SHORT[name] for name, said in known.items() if said == status)
-            for status in (Status.OPEN, Status.PARTLY, Status.PROVED_CLOSED)
-        }
         refused = bool(row["refusal"])
-        rows.append(
-            {
-                "Changed": row["defence"],
-                "Open": str(row["refusal"]) if refused else by_status["open"] or "–",
-                "Partly": by_status["partly"] or "–",
-                "Proved closed": by_status["proved closed"] or "–",
-                "Off by": "–" if refused else short(row["sine"], 2),
-                "Each client": "–" if refused else size(row["bytes_client"]),
-            }
-        )
+        told = {"Changed": row["defence"]}
+        for status in (Status.OPEN, Status.PARTLY, Status.PROVED_CLOSED):
+            targets = [SHORT[name] for name in SHORT if name in table and row[name] == status]
+            told[str(status).capitalize()] = ", ".join(targets) or "–"
+        told["Open"] = row["refusal"] or told["Open"]
+        told["Off by"] = "–" if refused else short(row["sine"], 2)
+        told["Each client"] = "–" if refused else size(row["bytes_client"])
+        rows.append(told)
     return pd.DataFrame(rows)

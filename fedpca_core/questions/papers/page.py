@@ -31,6 +31,8 @@ from fedpca_core.study.panels import Curve, Panel
 from fedpca_core.study.parts import Chart, Parts
 from fedpca_core.study.study import Study
 
+#: Which series a verdict has the colour of: what is wrong is warm, what nobody knows is grey.
+COLOURS = dict(zip(WORDS, (0, 8, 1, 9, 2, 4, 7), strict=True))
 ALL = {"all": "All"}
 NO_ROW = "none"
 
@@ -169,8 +171,8 @@ def overview(found: Judged) -> Panel:
     return Panel.of(
         "papers-verdicts",
         tuple(
-            Curve(word, list(counts.index), counts[word], colour=f"series {place}")
-            for place, word in enumerate(WORDS)
+            Curve(word, list(counts.index), counts[word], colour=f"series {COLOURS[word]}")
+            for word in WORDS
             if counts[word].any()
         ),
         description=f"{told}.",
