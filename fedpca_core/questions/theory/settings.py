@@ -138,7 +138,7 @@ class TheorySettings(Settings):
             heterogeneity=self.heterogeneity,
             seed=self.seed,
         )
-        return getattr(wanted, self.problem)()  # type: ignore[no-any-return]
+        return getattr(wanted, self.problem)()
 
     def build_method(self) -> ConsensusMethod:
         """The method with these settings' step sizes."""
