@@ -207,6 +207,7 @@ def taken_away(settings, table: bytes | None, monkeypatch) -> tuple[str, dict[St
     app = AppTest.from_file(str(script_of(settings.kind)), default_timeout=120)
     for key, value in settings.query().items():
         app.query_params[key] = value
+    app.session_state["share_front"] = True  # the front page offers what it has to who looks
     app.run()
     if table is not None:
         app.file_uploader[0].set_value((OWN.get(settings.kind, "own.csv"), table, "")).run()

@@ -197,6 +197,6 @@ def test_paper_sizes_are_the_paper_s(monkeypatch):
 def test_the_sums_of_ssi_give_a_joining_away():
     found = outcome(OneMoreRecord().run(preset("one-more-record").configuration()))
     ssi, local = found.found["ssi"], found.found["local_power"]
-    assert found.by.key == "pooled" and found.from_sums
+    assert found.from_sums
     assert ssi.cosine > 1 - 1e-12 and ssi.purity.max() > 0.999
     assert not local.sure

@@ -97,7 +97,7 @@ def test_sums_are_not_called_the_client() -> None:
 # ------------------------------------------------------------------ presets and links
 @pytest.mark.parametrize("entry", PRESETS, ids=lambda entry: entry.name)
 def test_a_preset_is_recognised_whatever_is_shown_of_it(entry) -> None:
-    for value in entry.live_values or (None,):
+    for value in entry.values or (None,):
         chosen = entry.configuration(value)
         match = presets.found(replace(chosen, measure="kkt", accuracy=1e-3))
         if entry.name == "default":
@@ -111,7 +111,7 @@ def test_a_preset_is_recognised_whatever_is_shown_of_it(entry) -> None:
 )
 def test_a_card_opens_its_page_with_its_own_note(name: str) -> None:
     entry = preset(name)
-    page = "attack" if entry.attack else "converge"
+    page = "attack" if isinstance(entry.settings, AttackSettings) else "converge"
     app = opened(page, entry.configuration())
     notes = [text.value for text in app.markdown if text.value.startswith(f"**{entry.title}.**")]
     assert len(notes) == 1

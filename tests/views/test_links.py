@@ -251,6 +251,7 @@ def test_a_parameter_on_which_no_other_widget_hangs_runs_its_picture_alone(page,
     for what in ("take_away", "offers"):  # the front page has a menu of its own around the offers
         monkeypatch.setattr(share, what, lambda settings, *_: taken.append(settings))
     before = views(app)
+    app.session_state["share_front"] = True
     next(box for box in app.slider if box.key == "heterogeneity").set_value(0.5)
     at_rest(app)
     assert not app.slider and not app.selectbox, "no widget is drawn again"
