@@ -5,6 +5,7 @@ import streamlit as st
 from dashboard.shell import guarantee, jobs, layout, own_table, page, script, share
 from dashboard.shell.controls import Controls, itself
 from dashboard.shell.navigation import ENTRIES, door, listed
+from dashboard.shell.streamlit_internals import run_again
 from dashboard.views import dials, scene, story, ways
 from dashboard.views.findings import harder, offer
 from fedpca_core.questions.catalogue import DIAL_CURVES
@@ -41,7 +42,7 @@ def experiment() -> None:
         with st.popover("Pages", icon=":material/menu:", key="pages_front"):
             st.html(listed(ENTRIES[0].name))
         icon, key = ":material/share:", "share_front"
-        with st.popover("Share", icon=icon, key=key, on_change=lambda: st.rerun(["taken"])):
+        with st.popover("Share", icon=icon, key=key, on_change=lambda: run_again(["taken"])):
             place_of_taken = st.container()
             st.markdown("**In a lecture, or inside another page**")
             controls.draw("lecture", "hide", shapes=itself)

@@ -122,7 +122,5 @@ def download_archive(
     files: Callable[[], Mapping[str, str]], *, name: str, label: str, told: str
 ) -> None:
     """Offer text files in one archive, written only when somebody asks for it."""
-    key, icon = f"archive-{name}", ":material/download:"
-    layout.download(
-        label, lambda: layout.zipped(files()), f"{name}.zip", key=key, icon=icon, help=told
-    )
+    key, made = f"archive-{name}", lambda: layout.zipped(files())
+    layout.download(label, made, f"{name}.zip", key=key, icon=":material/download:", help=told)
