@@ -38,7 +38,7 @@ def legend() -> None:
     """What the lines behind the dials are; in sight once they are (`curves`)."""
     lines = " ".join(f"<i></i>{what}" for what in CURVES)  # drawn by front.css
     told = "Over the range of each dial, in degrees: how far off the answer and the attack are."
-    st.html(f'<p class="fp-dial-legend" title="{told}">{lines}</p>')
+    st.html(f'<p class="fp-dial-legend" title="{told}">{lines} · 0–90°</p>')
 
 
 def curves(table: pd.DataFrame | None) -> None:

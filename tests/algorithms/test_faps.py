@@ -160,6 +160,20 @@ def test_round_one_moves_nobody_and_costs_one_product() -> None:
     assert np.diff(trace.local_products).tolist() == [4, 20, 20]
 
 
+def test_the_first_message_hides_nothing_outside_the_first_basis() -> None:
+    problem = mixed()
+    trace = fp.simulate(
+        problem, fp.FAPS(COMPONENTS), rounds=2, channel=fp.Channel(record="full"), seed=7
+    )
+    for k, exact in ((0, True), (1, False)):
+        exchange = trace.transcript.exchanges[k]
+        assert exchange.uploads is not None
+        frame = exchange.downlink["frame"]
+        outside = np.eye(FEATURES) - frame @ frame.T
+        products = problem.client_data.dense() @ frame
+        assert np.allclose(outside @ exchange.uploads["product"], outside @ products) == exact
+
+
 def test_the_top_space_is_stationary_whatever_the_rule() -> None:
     problem = mixed()
     for rule in faps_rules.INNER_RULES:
