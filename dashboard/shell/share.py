@@ -64,19 +64,21 @@ def offers(
     asked, icon = settings.to_json().encode, ":material/settings:"
     layout.download("Download configuration", asked, f"{name}.json", key=f"json-{name}", icon=icon)
     done = {study: result for study, result in results.items() if result is not None}
-    if done:
-        hand_out(settings, done, data)
-        download_archive(
-            lambda: {
-                f"{study.key}-{title}.csv": table.to_csv(index=False)
-                for study, result in done.items()
-                for title, table in study.tables(result, settings).items()
-            },
-            name=f"{name}-tables",
-            label="Download tables",
-            told="All numbers behind this page as CSV files.",
-        )
-        bundle.download(settings, done, link=link(settings.query()), data=data)
+    if not done:
+        st.caption("The page as a sheet, and its tables, come with its first result.")
+        return
+    hand_out(settings, done, data)
+    download_archive(
+        lambda: {
+            f"{study.key}-{title}.csv": table.to_csv(index=False)
+            for study, result in done.items()
+            for title, table in study.tables(result, settings).items()
+        },
+        name=f"{name}-tables",
+        label="Download tables",
+        told="All numbers behind this page as CSV files.",
+    )
+    bundle.download(settings, done, link=link(settings.query()), data=data)
 
 
 def copy_link(parameters: Parameters) -> None:

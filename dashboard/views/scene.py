@@ -392,7 +392,7 @@ def _protection(scene: Scene, settings: SceneSettings) -> tuple[str, str, str]:
         return (
             "mask",
             "masked, heuristically",
-            "A client sends where a step of its own arrives, which guarantees nothing. Its message 1 "
+            "A client sends where a step of its own arrives, which guarantees nothing. Message 1 "
             "is not hidden yet: outside the first basis it is covariance × basis.",
         )
     return "", "", ""
