@@ -29,7 +29,8 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
             last = clients_of(data.content) - 1
     controls.parameter("client", high=last)
     controls.draw("grid", "unmask")
-    if controls.values["unmask"]:
+if controls.values["unmask"]:
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         controls.draw("stated_trace", "budget")
 
 
@@ -39,8 +40,8 @@ def open_example() -> None:
 
 
 def drawn(result: Opened) -> None:
-    lay_out(figures.opened(result, settings))
     offer(result.findings, settings, controls)
+    lay_out(figures.opened(result, settings))
 
 
 settings = controls.settings()

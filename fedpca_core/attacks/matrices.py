@@ -345,21 +345,17 @@ def _spanned(deployment: Deployment, client: int) -> str:
     return ""
 
 
-def _stated_trace(deployment: Deployment, client: int) -> str:
-    refused = _single(Uploads.PRODUCTS, Uploads.UPDATE)(deployment, client)
-    return refused or ("" if deployment.trace is not None else "no trace is stated")
-
-
 def _noisy(deployment: Deployment, client: int) -> str:
     if deployment.upload_noise == 0:
         return "the uploads carry no noise to be averaged out"
-    return _stated_trace(deployment, client)
+    refused = _single(Uploads.PRODUCTS, Uploads.UPDATE)(deployment, client)
+    return refused or ("" if deployment.trace is not None else "no trace is stated")
 
 
 def _replayable(deployment: Deployment, client: int) -> str:
     if not deployment.algorithm.replayable:
         return "the method has no masked update to be rerun"
-    return _stated_trace(deployment, client)
+    return _single(Uploads.UPDATE)(deployment, client)
 
 
 def _added(*kinds: Uploads) -> Callable[[Deployment, int], str]:
@@ -448,7 +444,7 @@ MATRIX_ATTACKS = (
         "symmetric completion",
         "also that a covariance is symmetric and, where stated, its trace",
         "takes the smallest symmetric matrix that explains all answers",
-        _stated_trace,
+        _single(Uploads.PRODUCTS, Uploads.UPDATE),
         _solving,
         _after_each(lambda deployment: completion(deployment.trace)),
     ),

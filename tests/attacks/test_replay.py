@@ -16,6 +16,7 @@ from fedpca_core.attacks.replay.guess import Candidate, Entries, Guides
 from fedpca_core.attacks.replay.setup import Setup
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import random_frame
+from fedpca_core.problems.problem import from_blocks
 from tests.attacks.runs import faps, problem, relative, transcript, truth
 
 SMALL = problem(10, 40)
@@ -81,12 +82,22 @@ def test_the_truth_reproduces_the_uploads_whatever_the_rule():
 def test_round_one_leaks_the_penalty_the_norm_and_a_block():
     algorithm = faps(2, 3)
     run = transcript(SMALL, algorithm, 2)
-    setup = Setup.of(run, algorithm, 0, scaled_identity(10, TRACE), TRACE, seeded=True, noise=0.0)
+    setup = Setup.of(run, algorithm, 0, TRACE, seeded=True, noise=0.0)
     assert setup.leak is not None
     private = setup.basis.T @ truth(SMALL) @ setup.basis
     norm = float(np.linalg.norm(private, 2))
     assert setup.leak.penalty == pytest.approx(0.15 * norm, rel=1e-12)
     np.testing.assert_allclose(setup.leak.block, private[2:, :2], atol=1e-13)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_nobody_needs_to_state_the_trace(scale: float) -> None:
+    algorithm = faps(2, 3)
+    assert SMALL.blocks is not None
+    scaled = from_blocks([scale * block for block in SMALL.blocks])
+    found = attacks.replay(attacks.Replaying(transcript(scaled, algorithm, 8), algorithm, starts=5))
+    assert found.succeeded
+    assert relative(found.estimate, truth(scaled)) < 1e-7
 
 
 def test_guides_vanish_at_a_covariance_and_their_derivative_is_right():
@@ -267,8 +278,9 @@ def test_the_same_call_gives_the_same_result():
 def test_replay_refuses_what_it_cannot_use():
     algorithm = faps(2, 3)
     run = transcript(SMALL, algorithm, 4)
+    secret = faps(2, 3, private_start=True)
     with pytest.raises(InvalidInput, match="state the trace of S_i"):
-        attacks.replay(attacks.Replaying(run, algorithm))
+        attacks.replay(attacks.Replaying(transcript(SMALL, secret, 4), secret))
     with pytest.raises(InvalidInput, match="at least 2 rounds of client 0 to compare, not 1"):
         attacks.replay(attacks.Replaying(run.until(1), algorithm, trace=TRACE))
     with pytest.raises(InvalidInput, match="number of starts must be at least 1, not 0"):

@@ -123,6 +123,28 @@ def test_a_replay_that_explains_the_messages_has_the_matrix(tmp_path):
     assert complete(found) == 12
 
 
+def test_nobody_has_to_know_the_size_of_the_data_and_every_client_is_read(tmp_path):
+    trace = fp.simulate(problem(), fp.FAPS(3), rounds=12)
+    found = opened(trace, tmp_path, client=1, unmask=True)
+    assert found.clients["client"].tolist() == [0, 1, 2]
+    assert (found.clients["The client's covariance"] == "open").all()
+    told = figures.verdict(found, OpenedSettings(client=1, unmask=True))
+    assert "of 3 clients read the same way**: open for 3." in told
+    assert "replay of the update" in found.facts["Attacks that were run"]
+    waiting = opened(trace, tmp_path, client=1)
+    assert (waiting.clients["The client's covariance"].str.startswith("not tried")).all()
+    assert "**: not tried (about" in figures.verdict(waiting, OpenedSettings(client=1))
+    assert waiting.facts["Attacks that fit and were not"] == "replay of the update"
+
+
+def test_the_leak_check_is_offered_for_a_deployment_of_this_size(tmp_path):
+    trace = fp.simulate(problem(), fp.FAPS(3), rounds=12)
+    there = opened(trace, tmp_path).alike
+    assert there is not None
+    assert (there.method, there.clients, there.samples, there.features) == ("faps", 3, 6, 16)
+    assert opened(fp.simulate(problem(), fp.LocalTraining(3), rounds=2), tmp_path).alike is None
+
+
 @pytest.mark.parametrize(
     "algorithm",
     [fp.FAPS(3), fp.FedPG(3), fp.PersonalizedPCA(3), fp.BlockKrylov(3), fp.LocalTraining(3)],

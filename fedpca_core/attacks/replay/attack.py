@@ -22,12 +22,11 @@ import numpy as np
 
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.baselines import scaled_identity
 from fedpca_core.attacks.linear_system import check_took_part
 from fedpca_core.attacks.replay.least_squares import Fit
 from fedpca_core.attacks.replay.search import ReplayStage, Search
 from fedpca_core.attacks.replay.setup import Setup
-from fedpca_core.errors import InvalidInput, require, require_at_least
+from fedpca_core.errors import require, require_at_least
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.transcript import Transcript
 
@@ -73,14 +72,15 @@ class Replaying:
     """A replay attack in progress: iterate over its evaluations, ask for its result at any time.
 
     ``algorithm`` has FAPS's public parameters; ``client`` is as in `linear`. The
-    first start uses ``trace/features`` times the identity, of the stated tr S_i. ``seeded`` uses
-    what round 1 leaks and the guides of a first fit; False is the plain fit from the prior, for
-    contrast. ``noise`` is the stated relative standard deviation of noise on uploads (as in
-    `Channel`), which pulls the fit towards the prior. ``starts`` and ``evaluations`` are the most;
-    ``seed`` is of the random starts.
+    first start uses ``trace/features`` times the identity, of the stated tr S_i; where none is
+    stated, of what ||S_i||_2 leaves open, which round 1 gives away. ``seeded`` uses what round 1
+    leaks and the guides of a first fit; False is the plain fit from the prior, for contrast.
+    ``noise`` is the stated relative standard deviation of noise on uploads (as in `Channel`),
+    which pulls the fit towards the prior. ``starts`` and ``evaluations`` are the most; ``seed`` is
+    of the random starts.
 
-    Raises InvalidInput: missing messages, no trace, a budget of nothing, another
-    method than FAPS, a fit too large for memory.
+    Raises InvalidInput: missing messages, no trace and nothing that tells its size, a budget of
+    nothing, another method than FAPS, a fit too large for memory.
     """
 
     def __init__(
@@ -111,12 +111,7 @@ class Replaying:
         require_at_least("The number of starts", starts, 1)
         require_at_least("The number of evaluations", evaluations, 1)
         require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
-        if trace is None:
-            raise InvalidInput("A replay starts from a public guess, cI; state the trace of S_i.")
-        self._prior = scaled_identity(transcript.features, trace)
-        self._setup = Setup.of(
-            transcript, method, client, self._prior, trace, seeded=seeded, noise=noise
-        )
+        self._setup = Setup.of(transcript, method, client, trace, seeded=seeded, noise=noise)
         model = self._setup.model
         size = 8 * model.size * max(model.size, len(seen) * model.features * model.components)
         require(
@@ -140,7 +135,7 @@ class Replaying:
         uncertainty = _uncertainty(setup, best) if ended else float("inf")
         return Replay(
             estimate=setup.basis @ best.guess.matrix @ setup.basis.T,
-            prior=self._prior,
+            prior=setup.public,
             residual=best.residual,
             tolerance=setup.tolerance,
             uncertainty=uncertainty,

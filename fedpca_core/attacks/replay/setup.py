@@ -9,6 +9,7 @@ import numpy as np
 
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
+from fedpca_core.attacks.baselines import scaled_identity
 from fedpca_core.attacks.linear_system import is_single_precision
 from fedpca_core.attacks.replay.client import FapsReplay, Message
 from fedpca_core.attacks.replay.derivatives import complement
@@ -24,6 +25,8 @@ from fedpca_core.streams import Streams
 EXPLAINED = 1e-9
 #: With float32 messages: so many units of their rounding.
 EXPLAINED_UNITS = 8.0
+#: Multiples of it lie evenly between whole numbers, however many there are.
+_EVENLY = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,10 @@ class Setup:
     reach: int
     #: (dimensions, dimensions) float64: In the guesses' coordinates.
     prior: Array
-    #: Of the random starts.
-    trace: float
+    #: The same guess in the coordinates of the data.
+    public: Array
+    #: Least and most trace of the random starts.
+    traces: tuple[float, float]
     #: Relative residual that counts as explained.
     tolerance: float
     #: first, every: Extra equations of the first fit, and of all fits.
@@ -89,7 +94,6 @@ class Setup:
         transcript: Transcript,
         algorithm: FAPS,
         client: int,
-        prior: Array,
         trace: float | None,
         *,
         seeded: bool,
@@ -132,6 +136,15 @@ class Setup:
         )
         norm = leak.penalty / algorithm.penalty_factor if leak is not None else None
         guides = Guides(None if algorithm.private_penalty or not exact else norm, trace)
+        least = norm if trace is None else trace
+        if least is None:
+            raise InvalidInput(
+                "A replay starts from a public guess, cI, and nothing in these messages tells its "
+                "size; state the trace of S_i."
+            )
+        # Without a statement: from the norm to as many times the norm as there are features.
+        ratio = transcript.features if trace is None else 1
+        prior = scaled_identity(transcript.features, least * float(np.sqrt(ratio)))
         turned = np.zeros((basis.shape[1], basis.shape[1]))
         outside = basis[:, asked:reach]
         turned[asked:reach, asked:reach] = outside.T @ prior @ outside
@@ -143,7 +156,8 @@ class Setup:
             asked=asked,
             reach=reach,
             prior=turned,
-            trace=float(np.trace(prior)) if trace is None else trace,
+            traces=(least, ratio * least),
+            public=prior,
             tolerance=_tolerance(single, noise),
             first=[guides] if seeded else [],
             every=_shrinkage(noise, model.target(len(messages)), turned),
@@ -165,7 +179,7 @@ class Setup:
         return sorted({min(count, self.rounds) for count in (few, enough, 2 * enough, self.rounds)})
 
     def guess(self, start: int, seed: int) -> Candidate:
-        """Starting point: the prior first, then random covariances of the same trace."""
+        """Starting point: the prior first, then random covariances, their traces all over."""
         features = len(self.prior)
         generator = Streams(seed).generator("replay", start)
         matrix = self.prior
@@ -173,7 +187,8 @@ class Setup:
             factor = generator.standard_normal((features, features + features // 2))
             factor[: self.asked] = factor[self.reach :] = 0.0
             matrix = factor @ factor.T
-            matrix *= self.trace / np.trace(matrix)
+            least, most = self.traces
+            matrix *= least * (most / least) ** (_EVENLY * start % 1.0) / np.trace(matrix)
         penalty, frame = None, None
         if self.leak is not None:
             matrix, penalty = self.leak.impose(matrix, self.asked), self.leak.penalty

@@ -15,22 +15,9 @@ from fedpca_core.anomaly.scores import best_for_labels, contributions, reconstru
 from fedpca_core.arrays import Array, BoolArray
 from fedpca_core.papers.iot import TABLE_I
 from fedpca_core.problems.traffic import DetectionTask
+from fedpca_core.questions.anomaly import trained
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import TASK, TaskFacts, labelled, noisy_task
-from fedpca_core.questions.anomaly.trained import (
-    ESSENTIALS,
-    LEARNING,
-    RIVALS,
-    SHARES,
-    UNCOVERED,
-    JudgedDetector,
-    Level,
-    Topic,
-    detector,
-    judge,
-    level,
-    told,
-)
 from fedpca_core.settings import Value
 from fedpca_core.steps import Run, Step, in_turn, part
 from fedpca_core.streams import Streams
@@ -44,7 +31,7 @@ class Findings:
     #: Name of the configured method.
     title: str
     #: The configured method first, then its aim and its baseline, then its rivals.
-    judged: Mapping[str, JudgedDetector]
+    judged: Mapping[str, trained.JudgedDetector]
     facts: TaskFacts
     #: Clients on their own; None without labels, or as long as they are not judged, or where the
     #: others have noise.
@@ -58,7 +45,7 @@ class Findings:
         ``detector`` and ``alarms``. Self-learning PCA averages over clients, each with a threshold
         of its own: at the 95% quantile, or the oracle's.
         """
-        chosen = level(settings, self.facts.labelled)
+        chosen = trained.level(settings, self.facts.labelled)
         if not self.facts.labelled:
             rows = [(name, 100 * judged.alarms[chosen]) for name, judged in self.judged.items()]
             return pd.DataFrame(rows, columns=["detector", "alarms"])
@@ -82,8 +69,8 @@ class Findings:
         tables = []
         for name, judged in self.judged.items():
             if judged.curves is None:
-                alarms = [judged.alarms[share] for share in SHARES]
-                tables.append(pd.DataFrame({"quantile": SHARES, "alarms": alarms}))
+                alarms = [judged.alarms[share] for share in trained.SHARES]
+                tables.append(pd.DataFrame({"quantile": trained.SHARES, "alarms": alarms}))
             else:
                 columns = vars(judged.curves).items()
                 tables.append(pd.DataFrame({key: pd.Series(column) for key, column in columns}))
@@ -101,7 +88,7 @@ class Findings:
         return min((float(values.min()) for values in drawn if len(values)), default=0.0)
 
 
-class Detection(Topic[Findings]):
+class Detection(trained.Topic[Findings]):
     """The configured method with its aim and its baseline first, then its rivals."""
 
     key: ClassVar[str] = "detection"
@@ -113,22 +100,22 @@ class Detection(Topic[Findings]):
         on = noisy_task(settings, data)
         noisy = on.problem.guarantee is not None
         facts, title = TaskFacts.of(on), settings.algorithm().title
-        judged: dict[str, JudgedDetector] = {}
-        for name in ESSENTIALS:
-            found = yield from part(detector(name, settings, data), 0.0, 0.3)
-            judged[found.name] = judge(on, found)
-        for index, (name, text) in enumerate(RIVALS.items()):
-            if noisy and name in UNCOVERED:
+        judged: dict[str, trained.JudgedDetector] = {}
+        for name in trained.ESSENTIALS:
+            found = yield from part(trained.detector(name, settings, data), 0.0, 0.3)
+            judged[found.name] = trained.judge(on, found)
+        for index, (name, text) in enumerate(trained.RIVALS.items()):
+            if noisy and name in trained.UNCOVERED:
                 continue
             begin = 0.3 + 0.2 * index
             yield Step(begin, text, Findings(title, dict(judged), facts))
-            found = yield from part(detector(name, settings, data), begin, begin + 0.2)
-            judged[found.name] = judge(on, found)
+            found = yield from part(trained.detector(name, settings, data), begin, begin + 0.2)
+            judged[found.name] = trained.judge(on, found)
         if not facts.labelled or noisy:
             return Findings(title, judged, facts)
         yield Step(0.9, "Judging ten clients' own models", Findings(title, dict(judged), facts))
         alone = detectors.self_learning(on, settings.components)
-        local = yield from part(told(alone, "Judging ten clients' own models"), 0.9, 1.0)
+        local = yield from part(trained.told(alone, "Judging ten clients' own models"), 0.9, 1.0)
         return Findings(title, judged, facts, local)
 
     def tables(self, result: Findings, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
@@ -158,9 +145,9 @@ class Alarmed:
 
     facts: TaskFacts
     #: mapping of level to the score above which the alarm is raised.
-    thresholds: Mapping[Level, float]
+    thresholds: Mapping[trained.Level, float]
     #: mapping of level to a table with columns ``type records caught auc``: Empty without labels.
-    caught: Mapping[Level, pd.DataFrame]
+    caught: Mapping[trained.Level, pd.DataFrame]
     #: (flows,) object: What each flow of the stream is.
     types: np.ndarray
     #: (flows,) bool.
@@ -197,7 +184,7 @@ class Alarmed:
         return table.sort_values("share", ascending=False, ignore_index=True)
 
 
-class Alarms(Topic[Alarmed]):
+class Alarms(trained.Topic[Alarmed]):
     """The configured detector on a stream of tested flows."""
 
     key: ClassVar[str] = "alarms"
@@ -208,9 +195,9 @@ class Alarms(Topic[Alarmed]):
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Alarmed]:
         yield Step(0.0, "Reading the records")
         on = noisy_task(settings, data)
-        found = yield from part(detector("federated", settings, data), 0.0, 0.9)
+        found = yield from part(trained.detector("federated", settings, data), 0.0, 0.9)
         yield Step(0.9, "Judging every attack type")
-        judged = judge(on, found)
+        judged = trained.judge(on, found)
         rows = stream(on, seed=settings.seed)
         frame = found.frame
         assert frame is not None
@@ -235,7 +222,7 @@ class Alarms(Topic[Alarmed]):
         )
 
     def tables(self, result: Alarmed, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
-        at = level(settings, result.facts.labelled)
+        at = trained.level(settings, result.facts.labelled)
         flows = pd.DataFrame(
             {
                 "flow": np.arange(len(result.scores)),
@@ -312,7 +299,7 @@ class Spent:
     costs: pd.DataFrame
 
 
-class Costs(Topic[Spent]):
+class Costs(trained.Topic[Spent]):
     """The wire and the clock of the configured method and its rivals."""
 
     key: ClassVar[str] = "detection-costs"
@@ -324,13 +311,13 @@ class Costs(Topic[Spent]):
         on = noisy_task(settings, data)
         facts, found = TaskFacts.of(on), [detectors.one_shot_covariance(on, settings.components)]
         noisy = on.problem.guarantee is not None
-        for index, name in enumerate(("federated", *UNCOVERED)):
-            if noisy and name in UNCOVERED:
+        for index, name in enumerate(("federated", *trained.UNCOVERED)):
+            if noisy and name in trained.UNCOVERED:
                 continue
             if index:
                 yield Step(index / 3, "Counting", Spent(facts, _priced(on, found)))
             share = index / 3, (index + 1) / 3
-            found.append((yield from part(detector(name, settings, data), *share)))
+            found.append((yield from part(trained.detector(name, settings, data), *share)))
         return Spent(facts, _priced(on, found))
 
 
@@ -381,13 +368,13 @@ class BesidePublished:
     table_1: pd.DataFrame
 
 
-class PublishedTable(Topic[BesidePublished]):
+class PublishedTable(trained.Topic[BesidePublished]):
     """Table I with the settings' own parameters, at the oracle's threshold; FedBiGAN as printed."""
 
     key: ClassVar[str] = "published"
     title: ClassVar[str] = "Table I beside ours"
     opened_by: ClassVar[tuple[str, Value] | None] = ("view", "published")
-    reads: ClassVar[frozenset[str]] = TASK | LEARNING
+    reads: ClassVar[frozenset[str]] = TASK | trained.LEARNING
     runs: ClassVar[int] = len(_ROWS)
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[BesidePublished]:
@@ -396,13 +383,13 @@ class PublishedTable(Topic[BesidePublished]):
         on = labelled(settings, data, "A table of rates")
         facts = TaskFacts.of(on)
         alone = detectors.self_learning(on, settings.components)
-        local = yield from part(told(alone, "Judging ten clients' own models"), 0.0, 0.2)
+        local = yield from part(trained.told(alone, "Judging ten clients' own models"), 0.0, 0.2)
         ours = {
             "Self-learning PCA": _in_per_cent(local.oracle, (local.auc, local.average_precision))
         }
         for (name, changes), share in in_turn(_ROWS, 0.2):
             chosen: dict[str, Any] = dict(changes)
-            one = detector(name, replace(settings, **chosen), data)
+            one = trained.detector(name, replace(settings, **chosen), data)
             found = yield from part(one, *share)
             judged = evaluate(on.attack, found.scores, best_for_labels(on.attack, found.scores))
             areas = judged.auc, judged.average_precision

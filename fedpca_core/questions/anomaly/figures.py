@@ -19,32 +19,13 @@ from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import present
 from fedpca_core.questions.anomaly.trained import SHARES, level
 from fedpca_core.settings import plural, short
+from fedpca_core.study import parts
 from fedpca_core.study.facts import data_note
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Heat, Panel, plot
-from fedpca_core.study.parts import (
-    About,
-    Caption,
-    Cards,
-    Chart,
-    FactsCard,
-    Fold,
-    GuaranteeOf,
-    Link,
-    Note,
-    Parts,
-    Section,
-    Space,
-    Table,
-    names,
-    reasons,
-    words,
-    written,
-)
-from fedpca_core.study.parts import Beside as Columns
 from fedpca_core.study.sweep import Swept
 
 #: Colours of what is not a method of the registry.
-COLOURS = names("detector-colours")
+COLOURS = parts.names("detector-colours")
 
 
 def colour(name: str) -> str:
@@ -61,7 +42,7 @@ def said(settings: AnomalySettings, *, labelled: bool = True) -> str:
 
 # ------------------------------------------------------------------ detection
 
-TITLES, _EXPLAINED = names("detector-columns"), names("flow-columns")
+TITLES, _EXPLAINED = parts.names("detector-columns"), parts.names("flow-columns")
 
 #: Decimals; one for shares.
 DIGITS = {"AUC": 3, "Average precision": 3}
@@ -70,25 +51,27 @@ DIGITS = {"AUC": 3, "Average precision": 3}
 POOLED = ("Centralised PCA",)
 
 
-def detection(found: Findings, settings: AnomalySettings) -> Parts:
+def detection(found: Findings, settings: AnomalySettings) -> parts.Parts:
     """Curves, confusion table and baselines; without labels the alarms raised."""
     yield from _rates(found, settings) if found.facts.labelled else _alarms(found, settings)
-    table = written(found.summary(settings).rename(columns=TITLES), DIGITS, 1)
-    yield Table(table, "Every detector")
+    table = parts.written(found.summary(settings).rename(columns=TITLES), DIGITS, 1)
+    yield parts.Table(table, "Every detector")
     if found.facts.labelled:
-        yield Caption("AUC and average precision lie between 0 and 1; all other columns are in %.")
+        yield parts.Caption(
+            "AUC and average precision lie between 0 and 1; all other columns are in %."
+        )
     if found.local is not None:
         own, auc = found.local.false_alarms, found.local.auc
-        yield words("anomaly-local", auc=auc, low=float(min(own)), high=float(max(own)))
+        yield parts.words("anomaly-local", auc=auc, low=float(min(own)), high=float(max(own)))
 
 
-def _rates(found: Findings, settings: AnomalySettings) -> Parts:
+def _rates(found: Findings, settings: AnomalySettings) -> parts.Parts:
     judged = found.judged[found.title]
     at = judged.evaluations[level(settings)]
     oracle = judged.evaluations["oracle"]
     yield verdict(found, settings)
     best = "" if settings.rule == "oracle" else f"; oracle's threshold: {oracle.f1:.1%}"
-    yield Cards.of(
+    yield parts.Cards.of(
         "anomaly-rates",
         at=at,
         best=best,
@@ -97,7 +80,7 @@ def _rates(found: Findings, settings: AnomalySettings) -> Parts:
         most=judged.caught_at[0.01],
         least=judged.caught_at[0.001],
     )
-    yield Chart("curves", roc_and_precision(found))
+    yield parts.Chart("curves", roc_and_precision(found))
     attacks, normal = at.caught + at.missed, at.false_alarms + at.quiet
     shares = [
         [at.recall, at.false_negative_rate],
@@ -106,10 +89,12 @@ def _rates(found: Findings, settings: AnomalySettings) -> Parts:
     title = f"{found.title}: every attack and every normal flow, in %"
     rows = [plural(attacks, "attack"), f"{normal:,} normal"]
     values = 100 * np.array(shares)
-    yield Chart("counts", [Heat.of("confusion", values, rows, ["alarm", "no alarm"], title=title)])
+    yield parts.Chart(
+        "counts", [Heat.of("confusion", values, rows, ["alarm", "no alarm"], title=title)]
+    )
 
 
-def _alarms(found: Findings, settings: AnomalySettings) -> Parts:
+def _alarms(found: Findings, settings: AnomalySettings) -> parts.Parts:
     """What can be said where nobody knows which records are attacks."""
     share = found.judged[found.title].alarms[level(settings, labelled=False)]
     yield (
@@ -118,7 +103,7 @@ def _alarms(found: Findings, settings: AnomalySettings) -> Parts:
         "those trained on. Nobody says which of them are attacks, so nobody can say how many "
         "alarms are right."
     )
-    yield Chart("alarm_rates", [alarm_rates(found)])
+    yield parts.Chart("alarm_rates", [alarm_rates(found)])
 
 
 def alarm_rates(found: Findings) -> Panel:
@@ -194,31 +179,33 @@ LARGEST = 10
 TYPE_COLUMNS = {"type": "Type", "records": "Flows", "caught": "Caught, %", "auc": "AUC"}
 
 
-def alarms(found: Alarmed, settings: AnomalySettings) -> Parts:
+def alarms(found: Alarmed, settings: AnomalySettings) -> parts.Parts:
     """A live detector, attack types, and what made one alarm."""
     at = level(settings, found.facts.labelled)
     limit = found.thresholds[at]
-    yield Section(
+    yield parts.Section(
         "A live detector",
-        words("anomaly-stream") if found.facts.labelled else "The first of the tested records.",
+        parts.words("anomaly-stream")
+        if found.facts.labelled
+        else "The first of the tested records.",
     )
     flows = len(found.scores) - 1
-    yield Chart("live_view", [live(found, limit)], rounds=flows, round_label="flow")
+    yield parts.Chart("live_view", [live(found, limit)], rounds=flows, round_label="flow")
     if found.caught:
         table = found.caught[at]
-        yield Chart("types_view", [by_type(table)])
+        yield parts.Chart("types_view", [by_type(table)])
         shown = table.assign(caught=100 * table["caught"]).rename(columns=TYPE_COLUMNS)
-        shown = written(shown, {"Flows": 0, "AUC": 3}, 1)
-        yield Fold("As a table", [Table(shown, "Attack types")])
+        shown = parts.written(shown, {"Flows": 0, "AUC": 3}, 1)
+        yield parts.Fold("As a table", [parts.Table(shown, "Attack types")])
     yield from _one_alarm(found, settings, limit)
     if found.clouds:
-        yield Section("In three coordinates", words("anomaly-clouds"))
+        yield parts.Section("In three coordinates", parts.words("anomaly-clouds"))
         yield clouds(found, after=settings.reconstructed)
 
 
-def _one_alarm(found: Alarmed, settings: AnomalySettings, limit: float) -> Parts:
+def _one_alarm(found: Alarmed, settings: AnomalySettings, limit: float) -> parts.Parts:
     """Why one flow raised (or did not raise) the alarm."""
-    yield Section("What made this score", "Choose a flow of the stream by its number.")
+    yield parts.Section("What made this score", "Choose a flow of the stream by its number.")
     flow = found.flow(settings)
     last = ", the last of the stream," if flow < settings.flow else ""
     value = float(found.scores[flow])
@@ -230,13 +217,13 @@ def _one_alarm(found: Alarmed, settings: AnomalySettings, limit: float) -> Parts
     table = found.explained(flow)
     shown = table.head(LARGEST).rename(columns=_EXPLAINED)
     shown["Measured"] = [short(value) for value in shown["Measured"]]
-    features = Table(written(shown, {"Standardised": 2}, 1), "Features")
+    features = parts.Table(parts.written(shown, {"Standardised": 2}, 1), "Features")
     largest = table.head(LARGEST)
     names, shares = list(largest["feature"]), largest["share"]
     bars = Panel.of(
         "contributions", [Curve("share of the score", names, shares, colour="series 2")]
     )
-    yield Columns([[Chart("parts_view", [bars])], [features]])
+    yield parts.Beside([[parts.Chart("parts_view", [bars])], [features]])
 
 
 def live(found: Alarmed, limit: float) -> Panel:
@@ -268,13 +255,13 @@ def by_type(table: pd.DataFrame) -> Panel:
     )
 
 
-def clouds(found: Alarmed, *, after: bool) -> Space:
+def clouds(found: Alarmed, *, after: bool) -> parts.Space:
     """Records of each class before or after reconstruction, which leaves only the plane."""
     points = {
         name: np.column_stack([cloud.plane, cloud.distance * (not after)])
         for name, cloud in found.clouds.items()
     }
-    return Space(
+    return parts.Space(
         "scatter",
         points,
         {name: cloud.types for name, cloud in found.clouds.items()},
@@ -288,39 +275,39 @@ def clouds(found: Alarmed, *, after: bool) -> Space:
 
 # ------------------------------------------------------------------ costs
 
-SPENT = names("spent-columns")
+SPENT = parts.names("spent-columns")
 
 #: Decimals; two for the others.
 SPENT_DIGITS = {"Bytes up": 0, "µs a flow": 3}
 
 
-def costs(found: Spent, settings: AnomalySettings) -> Parts:
+def costs(found: Spent, settings: AnomalySettings) -> parts.Parts:
     """Bytes and seconds of each method."""
     _, once, own, *_ = found.costs.to_dict("records")
     numbers = {"a_round": own["bytes_up"], "once": once["bytes_up"], "title": own["method"]}
     numbers["break_even"] = (found.facts.features + 1) / 2 / settings.components
-    yield words("anomaly-spent", taken=settings.participation * settings.rounds, **numbers)
-    table = written(found.costs.rename(columns=SPENT), SPENT_DIGITS)
-    yield Table(table, "What each method costs")
-    yield Caption(words("anomaly-bytes"))
+    yield parts.words("anomaly-spent", taken=settings.participation * settings.rounds, **numbers)
+    table = parts.written(found.costs.rename(columns=SPENT), SPENT_DIGITS)
+    yield parts.Table(table, "What each method costs")
+    yield parts.Caption(parts.words("anomaly-bytes"))
 
 
 # ------------------------------------------------------------------ the paper's table
 
-PUBLISHED = names("published-columns")
+PUBLISHED = parts.names("published-columns")
 
 
-def published(found: BesidePublished, settings: AnomalySettings) -> Parts:
+def published(found: BesidePublished, settings: AnomalySettings) -> parts.Parts:
     """Table I beside ours."""
     if found.facts.published_as not in iot.TABLE_I:
-        yield Note(
+        yield parts.Note(
             "The paper's Table I covers UNSW-NB15 and TON-IoT. Our runs on these data stand alone.",
         )
-    yield Table(beside(found.table_1), "Table I beside ours")
+    yield parts.Table(beside(found.table_1), "Table I beside ours")
     text = "All rates are at the oracle's threshold, as in the paper, not at a training quantile."
     if found.facts.published_as in iot.TABLE_I:
-        text += " " + words("anomaly-cells")
-    yield Caption(text)
+        text += " " + parts.words("anomaly-cells")
+    yield parts.Caption(text)
 
 
 def beside(table: pd.DataFrame) -> pd.DataFrame:
@@ -370,7 +357,7 @@ def _implied_false_alarms() -> str:
 LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
-def learning(found: Learnt, settings: AnomalySettings) -> Parts:
+def learning(found: Learnt, settings: AnomalySettings) -> parts.Parts:
     """Corrected and printed rules, and the progress measure."""
     look: dict[str, Any] = {"colours": {name: colour(name) for name in found.approach["method"]}}
     panels = [
@@ -382,15 +369,15 @@ def learning(found: Learnt, settings: AnomalySettings) -> Parts:
             ("anomaly-distance", "distance", 1e-12),
         )
     ]
-    yield Chart("learning_view", panels, rounds=settings.rounds)
+    yield parts.Chart("learning_view", panels, rounds=settings.rounds)
     if found.progress is not None:
         if settings.rounds > FULL_ROUNDS:
-            yield Caption(f"Below: the first {FULL_ROUNDS} rounds.")
-        yield Chart("progress_view", progress(found.progress))
+            yield parts.Caption(f"Below: the first {FULL_ROUNDS} rounds.")
+        yield parts.Chart("progress_view", progress(found.progress))
     last, after = (str(settings.components + more).translate(LOW) for more in (0, 1))
     yield (
         f"The gap at this rank, λ{last}/λ{after}, is **{found.gap:.2f}** (simulation only). "
-        + (words("anomaly-close") if found.gap < 1.2 else "The subspace is well determined.")
+        + (parts.words("anomaly-close") if found.gap < 1.2 else "The subspace is well determined.")
     )
 
 
@@ -407,7 +394,7 @@ def progress(table: pd.DataFrame) -> list[Panel]:
         "duals": {"dual_sum": "series 4", "dual_size": "series 3"},
         "departure": {"departure": "series 5"},
     }
-    titles = names("progress-curves")
+    titles = parts.names("progress-curves")
     panels = []
     for name, colours in shown.items():
         called = {column: titles[column] for column in colours}
@@ -417,11 +404,11 @@ def progress(table: pd.DataFrame) -> list[Panel]:
     return panels
 
 
-def sweeps(found: Swept, settings: AnomalySettings) -> Parts:
+def sweeps(found: Swept, settings: AnomalySettings) -> parts.Parts:
     """AUC and distance along one setting, and where they are best."""
     parameter = settings.parameters()[found.parameter]
     title = settings.algorithm().title
-    yield Chart("sweep_view", along(found, parameter.label, title))
+    yield parts.Chart("sweep_view", along(found, parameter.label, title))
     near, smallest = best(found, "distance", lowest=True)
     text = (
         f"After {settings.rounds} rounds the distance to the centralised subspace is smallest, "
@@ -435,7 +422,7 @@ def sweeps(found: Swept, settings: AnomalySettings) -> Parts:
             f"{high:.3f}."
         )
     yield text
-    yield from reasons(found.refusals)
+    yield from parts.reasons(found.refusals)
 
 
 def along(found: Swept, label: str, title: str) -> list[Panel]:
@@ -477,24 +464,24 @@ SMALL: Mapping[str, Any] = {"problem": "iot23", "components": 4}
 
 
 #: Who attacks, and what comes of it.
-THREAT = FactsCard.of("anomaly-attacker")
+THREAT = parts.FactsCard.of("anomaly-attacker")
 
 
-def leaks(found: Leaked, settings: AnomalySettings) -> Parts:
+def leaks(found: Leaked, settings: AnomalySettings) -> parts.Parts:
     """Errors of both readings, and the covariance beside its reconstruction."""
-    yield Chart("leak_view", error_panels(found))
+    yield parts.Chart("leak_view", error_panels(found))
     yield what_is_read(found)
     if found.facts.features > FITTED_FEATURES:
-        yield Note(
+        yield parts.Note(
             f"Fitting the whole covariance is shown for up to {FITTED_FEATURES} features, where it "
             f"takes seconds; these data have {found.facts.features}.",
         )
         if present(SMALL["problem"]):
-            yield Link(replace(settings, **SMALL), "Fit it on IoT-23 with 4 components")
+            yield parts.Link(replace(settings, **SMALL), "Fit it on IoT-23 with 4 components")
     if found.truth is None or found.found is None:
         return
     names = [str(index + 1) for index in range(len(found.truth))]
-    yield Chart(
+    yield parts.Chart(
         "leak_pictures",
         [
             Heat.of(key, matrix, names, names, low=-found.high, high=found.high)
@@ -534,19 +521,19 @@ def what_is_read(found: Leaked) -> str:
     if found.joined is not None:
         near = found.joined.cosine > 0.99
         shown = "that record" if near else "too much besides to show that record"
-        text += " " + words("anomaly-joined", shown=shown, joined=found.joined)
+        text += " " + parts.words("anomaly-joined", shown=shown, joined=found.joined)
     return text
 
 
 # ------------------------------------------------------------------ poisoning
 
 
-LIARS = FactsCard.of("anomaly-liars")
+LIARS = parts.FactsCard.of("anomaly-liars")
 
 
-def poisoning(found: Courses, settings: AnomalySettings) -> Parts:
+def poisoning(found: Courses, settings: AnomalySettings) -> parts.Parts:
     """Detection of the hidden attack under every rule, and what the duals remember."""
-    yield Chart("poison_view", poison_panels(found, settings))
+    yield parts.Chart("poison_view", poison_panels(found, settings))
     plain = found.rules["nothing"]
     story = (
         f"Before the attack, “{found.hidden}” has AUC {plain.before:.2f}. {found.malicious} of "
@@ -584,7 +571,7 @@ def poison_panels(found: Courses, settings: AnomalySettings) -> list[Panel]:
 # ------------------------------------------------------------------ whatever the topic
 
 #: What the card's guarantee is about, and what it leaves out.
-COVERED = words("anomaly-covered")
+COVERED = parts.words("anomaly-covered")
 
 
 def holdings(held: IntArray) -> Heat:
@@ -595,40 +582,43 @@ def holdings(held: IntArray) -> Heat:
     return Heat.of("holdings", shares, kinds, [str(client) for client in range(len(shown))])
 
 
-def whose_records(result: Any, settings: AnomalySettings) -> Parts:
+def whose_records(result: Any, settings: AnomalySettings) -> parts.Parts:
     """Whose records these are, and the guarantee, or why there is none under a finite ε."""
     if hasattr(result, "facts"):
         first = f", of the first 40 of {len(held)}" if len(held := result.facts.held) > 40 else ""
-        yield Fold(
-            f"What each client holds{first}", [Chart("holdings", [holdings(result.facts.held)])]
+        yield parts.Fold(
+            f"What each client holds{first}",
+            [parts.Chart("holdings", [holdings(result.facts.held)])],
         )
         carded = settings.view not in ("published", "sweeps")
         promised = getattr(result.facts, "promised", None) if carded else None
-        yield Caption(data_note(result.facts.note, promised))
+        yield parts.Caption(data_note(result.facts.note, promised))
     if math.isinf(settings.epsilon):
         return
     if settings.view == "published":
-        yield Note(
+        yield parts.Note(
             "The paper prints its table without noise, so these runs have none either and no ε."
         )
     elif settings.view == "sweeps":
-        yield Caption(words("anomaly-sweep-noise", epsilon=short(settings.epsilon)))
+        yield parts.Caption(parts.words("anomaly-sweep-noise", epsilon=short(settings.epsilon)))
     elif result.facts.promised is not None:
-        yield GuaranteeOf(result.facts.promised)
-        yield Caption(COVERED)
+        yield parts.GuaranteeOf(result.facts.promised)
+        yield parts.Caption(COVERED)
 
 
 #: How each topic is to be read, whatever the result.
-READING: Mapping[str, tuple[About, ...]] = {
-    "detection": (About.of("anomaly-curves", auc=quote("iot/area/unsw").printed),),
+READING: Mapping[str, tuple[parts.About, ...]] = {
+    "detection": (parts.About.of("anomaly-curves", auc=quote("iot/area/unsw").printed),),
     "learning": (
-        About.of("anomaly-rules"),
-        About.of("anomaly-measures"),
+        parts.About.of("anomaly-rules"),
+        parts.About.of("anomaly-measures"),
     ),
-    "alarms": (About.of("anomaly-scores"),),
-    "costs": (About.of("anomaly-costs"),),
-    "leaks": (About.of("anomaly-participation"),),
-    "poisoning": (About.of("anomaly-healing"),),
-    "sweeps": (About.of("anomaly-sweeps"),),
-    "published": (About.of("anomaly-table", implied=_implied(), alarms=_implied_false_alarms()),),
+    "alarms": (parts.About.of("anomaly-scores"),),
+    "costs": (parts.About.of("anomaly-costs"),),
+    "leaks": (parts.About.of("anomaly-participation"),),
+    "poisoning": (parts.About.of("anomaly-healing"),),
+    "sweeps": (parts.About.of("anomaly-sweeps"),),
+    "published": (
+        parts.About.of("anomaly-table", implied=_implied(), alarms=_implied_false_alarms()),
+    ),
 }

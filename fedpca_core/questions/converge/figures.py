@@ -12,45 +12,32 @@ from fedpca_core.questions.converge.budgets import levels, measure_at
 from fedpca_core.questions.converge.study import TOO_SHORT, Comparison
 from fedpca_core.questions.which.rules import size
 from fedpca_core.settings import plural, short
+from fedpca_core.study import parts
 from fedpca_core.study.build import beside_epsilon
 from fedpca_core.study.facts import data_note
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
-from fedpca_core.study.parts import (
-    Caption,
-    Cards,
-    Chart,
-    Fold,
-    GuaranteeOf,
-    Note,
-    Parts,
-    Table,
-    names,
-    reasons,
-    refusals,
-    words,
-)
 from fedpca_core.study.pca_settings import ConvergeSettings
 from fedpca_core.study.sweep import Swept
 
-MEASURES = names("converge-measures")
+MEASURES = parts.names("converge-measures")
 
-AXES = names("converge-axes")
+AXES = parts.names("converge-axes")
 
 
-def comparison(found: Comparison, settings: ConvergeSettings) -> Parts:
+def comparison(found: Comparison, settings: ConvergeSettings) -> parts.Parts:
     """The sentence and the chart of a finished, stopped or unfinished comparison."""
-    said = [*refusals(found.refusals), *chain(*found.notes.values())]
+    said = [*parts.refusals(found.refusals), *chain(*found.notes.values())]
     if said:
-        yield Note("\n\n".join(said))
+        yield parts.Note("\n\n".join(said))
     # A consensus gap needs local frames.
     if not any(found.line(method, settings.measure, "round") for method in found.tables):
-        yield Note(words("converge-no-measure"), kind="remedy")
+        yield parts.Note(parts.words("converge-no-measure"), kind="remedy")
         return
     summary = found.summary(settings.measure, settings.accuracy)
     yield verdict(summary, settings.accuracy, found.facts.guarantee is not None)
-    yield Chart("converge_view", [panel(found, settings)], rounds=found.rounds)
+    yield parts.Chart("converge_view", [panel(found, settings)], rounds=found.rounds)
     if settings.guide and settings.axis == "round" and found.complete:
-        yield from map(Caption, undrawn(found, settings.measure))
+        yield from map(parts.Caption, undrawn(found, settings.measure))
 
 
 def undrawn(comparison: Comparison, measure: str) -> list[str]:
@@ -133,17 +120,17 @@ def _floors(comparison: Comparison, settings: ConvergeSettings) -> list[Baseline
     ]
 
 
-def costs(comparison: Comparison, settings: ConvergeSettings) -> Parts:
+def costs(comparison: Comparison, settings: ConvergeSettings) -> parts.Parts:
     """Whose data these are, the guarantee, the table of costs, and what the curves depend on."""
-    yield Caption(data_note(comparison.facts.note, comparison.facts))
-    yield GuaranteeOf(comparison.facts)
+    yield parts.Caption(data_note(comparison.facts.note, comparison.facts))
+    yield parts.GuaranteeOf(comparison.facts)
     table = cost_table(comparison.summary(settings.measure, settings.accuracy))
-    yield Table(table, "What it costs")
+    yield parts.Table(table, "What it costs")
     found, p = comparison.facts, settings.components
     values = found.eigenvalues
     width = 4 if settings.dtype == "float32" else 8
     size = width * found.features * p / 1e3
-    yield Cards.of(
+    yield parts.Cards.of(
         "converge-costs",
         found=found,
         samples=short(found.least_samples / found.features, 3),
@@ -156,13 +143,13 @@ def costs(comparison: Comparison, settings: ConvergeSettings) -> Parts:
         yield from theorem(comparison.theorem, settings)
 
 
-def theorem(found: BesideTheorem, settings: ConvergeSettings) -> Parts:
+def theorem(found: BesideTheorem, settings: ConvergeSettings) -> parts.Parts:
     """Where the penalties of FAPS lie beside what its theorem asks for, and what follows then."""
     lines = [Curve("least so far", np.arange(len(found.least)) + 1.0, found.least, colour="faps")]
     told = {"share": short(found.share, 3), "omega": short(found.omega, 3)}
     if np.isfinite(found.bound).all():
         ratio = float((found.least / found.bound).max())
-        said = words("converge-covered", ratio=short(ratio, 2), **told)
+        said = parts.words("converge-covered", ratio=short(ratio, 2), **told)
         lines.append(Curve("C/N", lines[0].x, found.bound, colour="text", guide=True))
     else:
         enough, grid = (
@@ -171,11 +158,13 @@ def theorem(found: BesideTheorem, settings: ConvergeSettings) -> Parts:
         )
         why = [f"penalty factor {short(one)} is enough" for one in grid.grid if one >= enough][:1]
         why = [*(why if found.share < 1 else []), *filter(None, [found.unmet])]
-        said = words("converge-uncovered", why="; ".join(why), **told)
+        said = parts.words("converge-uncovered", why="; ".join(why), **told)
     value = Curve("ℒ", np.arange(len(found.lagrangian)), found.lagrangian, colour="faps")
-    charts = Chart("theorem", [Panel.of("theorem", lines), Panel.of("lagrangian", [value])])
-    asks = Caption(words("converge-theorem"))
-    yield Fold("FAPS beside its convergence theorem", [Note(said), charts, asks], late=True)
+    charts = parts.Chart("theorem", [Panel.of("theorem", lines), Panel.of("lagrangian", [value])])
+    asks = parts.Caption(parts.words("converge-theorem"))
+    yield parts.Fold(
+        "FAPS beside its convergence theorem", [parts.Note(said), charts, asks], late=True
+    )
 
 
 def cost_table(summary: pd.DataFrame) -> pd.DataFrame:
@@ -231,14 +220,14 @@ def verdict(summary: pd.DataFrame, accuracy: float, noisy: bool = False) -> str:
     return f"{text} (medians over {plural(best['starts'], 'start')})."
 
 
-def budgets(swept: Swept, settings: ConvergeSettings) -> Parts:
+def budgets(swept: Swept, settings: ConvergeSettings) -> parts.Parts:
     """ε against heterogeneity: small multiples on common axes."""
     if found := budget_panels(swept, settings):
-        yield Chart("budgets_map", found)
-    yield from reasons(swept.refusals)
+        yield parts.Chart("budgets_map", found)
+    yield from parts.reasons(swept.refusals)
     if found:
-        yield Caption(
-            words(
+        yield parts.Caption(
+            parts.words(
                 "converge-budgets",
                 rounds=settings.rounds,
                 delta=short(settings.delta),

@@ -9,17 +9,9 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from fedpca_core.papers import registry
 from fedpca_core.papers.entries import Entry
 from fedpca_core.papers.judge import WORDS, Tried, Verdict
-from fedpca_core.papers.registry import (
-    ENTRIES,
-    EXPERIMENTS,
-    entries_of,
-    experiment,
-    keys_of,
-    verdicts,
-    verdicts_of,
-)
 from fedpca_core.papers.reproduce import reproduce
 from fedpca_core.papers.results import origin, shipped, summary
 from fedpca_core.papers.sources import SOURCES
@@ -57,14 +49,17 @@ class PapersSettings(Settings):
         {NO_ROW: "Choose a row, or type words of its claim"}
         | {
             name: f"{SOURCES[one.paper].name}, {one.place}: {one.says} [{one.id}]"
-            for name, one in ENTRIES.items()
+            for name, one in registry.ENTRIES.items()
         },
         view=True,
     )
     experiment: str = choice(
         "table-1",
         "Table or figure",
-        {key: f"{SOURCES[one.source].name}: {one.title}" for key, one in EXPERIMENTS.items()},
+        {
+            key: f"{SOURCES[one.source].name}: {one.title}"
+            for key, one in registry.EXPERIMENTS.items()
+        },
     )
     run_live: bool = switch(False, "Run it live", key="live")
     seeds: int = number(3, "Seeds", 1, 10)
@@ -82,7 +77,7 @@ class Judged:
     @property
     def rows(self) -> tuple[tuple[Entry, Verdict], ...]:
         """The entries with their verdicts."""
-        return tuple((ENTRIES[name], found) for name, found in self.verdicts.items())
+        return tuple((registry.ENTRIES[name], found) for name, found in self.verdicts.items())
 
     def only(self, paper: str, verdict: str) -> Judged:
         """Those of one paper or with one verdict ("all" for any)."""
@@ -156,8 +151,8 @@ def command(entry: Entry, found: Verdict) -> str:
         return ""
     size = " --paper-size" * (found.shown.size == "paper")
     key = entry.experiment.split(" + ")[0]
-    key = key if key in EXPERIMENTS else keys_of(entry)[0]
-    only = f" --only {entry.series}" * EXPERIMENTS[key].apart
+    key = key if key in registry.EXPERIMENTS else registry.keys_of(entry)[0]
+    only = f" --only {entry.series}" * registry.EXPERIMENTS[key].apart
     return f"python -m fedpca_core reproduce {key}{size} --seeds {max(found.shown.seeds, 1)}{only}"
 
 
@@ -198,7 +193,7 @@ class PaperRows(Study[PapersSettings, Judged]):
 
     def run(self, settings: PapersSettings, data: OwnData | None = None) -> Run[Judged]:
         yield Step(0.0, "Judging the rows")
-        return Judged(verdicts())
+        return Judged(registry.verdicts())
 
     def tables(self, result: Judged, settings: PapersSettings) -> dict[str, pd.DataFrame]:
         return {
@@ -262,7 +257,7 @@ class PaperExperiment(Study[PapersSettings, Shown]):
             found = None if cells is None else self._shown(key, {"live": cells}, {})
             return Step(step.fraction, step.text, found)
 
-        running = reproduce(experiment(key), "live", settings.seeds)
+        running = reproduce(registry.experiment(key), "live", settings.seeds)
         found = yield from changed(running, so_far)
         return self._shown(key, {"live": found}, {})
 
@@ -272,8 +267,8 @@ class PaperExperiment(Study[PapersSettings, Shown]):
         cells: Mapping[str, pd.DataFrame],
         origins: Mapping[str, Mapping[str, Any]],
     ) -> Shown:
-        tables = {one: shipped(one) for one in EXPERIMENTS} | {key: cells}
-        return Shown(cells, Judged(verdicts_of(entries_of(key), tables)), origins)
+        tables = {one: shipped(one) for one in registry.EXPERIMENTS} | {key: cells}
+        return Shown(cells, Judged(registry.verdicts_of(registry.entries_of(key), tables)), origins)
 
     def tables(self, result: Shown, settings: PapersSettings) -> dict[str, pd.DataFrame]:
         return {

@@ -25,19 +25,8 @@ from fedpca_core.questions.personalise.study import (
     largest_gain,
 )
 from fedpca_core.settings import plural, short
+from fedpca_core.study import parts
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Heat, Panel, plot
-from fedpca_core.study.parts import (
-    Caption,
-    Cards,
-    Chart,
-    FactsCard,
-    GuaranteeOf,
-    Parts,
-    Section,
-    names,
-    reasons,
-    words,
-)
 from fedpca_core.study.sweep import Swept
 
 #: Differences in the error ratio below this are noise of one data set.
@@ -47,15 +36,15 @@ COLOURS = {METHODS[key].title: key for key in COMPARED}
 UNCHANGED = "Training alone sends nothing, so it keeps its records without clipping and noise."
 
 
-def comparison(outcome: Collaboration, settings: PersonaliseSettings) -> Parts:
+def comparison(outcome: Collaboration, settings: PersonaliseSettings) -> parts.Parts:
     """The verdict, curves and gains, then how far apart the clients are and what it cost."""
     yield verdict(outcome)
     panels = [curves(outcome, settings), gains(outcome)]
-    yield Chart("personal_view", panels, rounds=outcome.rounds)
-    yield Section("How far apart are they?", distances(outcome))
-    yield Chart("personal_angles", angles(outcome))
+    yield parts.Chart("personal_view", panels, rounds=outcome.rounds)
+    yield parts.Section("How far apart are they?", distances(outcome))
+    yield parts.Chart("personal_angles", angles(outcome))
     yield cards(outcome, settings)
-    yield GuaranteeOf(outcome.facts)
+    yield parts.GuaranteeOf(outcome.facts)
 
 
 def name(key: str) -> str:
@@ -86,7 +75,7 @@ def verdict(outcome: Collaboration) -> str:
     if outcome.facts.guarantee is not None:
         clients += f" {UNCHANGED}"
     if gain > TIE:
-        best = words("personal-pays")
+        best = parts.words("personal-pays")
     elif gain > -TIE:
         best = (
             f"**Nothing to gain over {name(other)} here**: personalised PCA follows the better of "
@@ -176,14 +165,14 @@ def angles(outcome: Collaboration) -> list[Heat]:
     ]
 
 
-def cards(outcome: Collaboration, settings: PersonaliseSettings) -> Cards:
+def cards(outcome: Collaboration, settings: PersonaliseSettings) -> parts.Cards:
     """What it costs, next to what the raw data would."""
     features, components = outcome.facts.features, settings.components
     frame, records = features * components, features * settings.samples
     sent = outcome.bytes_sent[PERSONAL] / 1e6
     moment = features * (features + 1) // 2
     alike = "one upload" if records == frame else f"{short(records / frame, 2)} uploads"
-    return Cards.of(
+    return parts.Cards.of(
         "personal-costs",
         sent=f"{sent:,.1f} MB" if sent >= 0.1 else f"{short(1e3 * sent, 3)} kB",
         frame=frame,
@@ -195,15 +184,15 @@ def cards(outcome: Collaboration, settings: PersonaliseSettings) -> Cards:
     )
 
 
-AXIS_TITLES = names("personal-axes")
+AXIS_TITLES = parts.names("personal-axes")
 
 
-def sweep(found: Swept, settings: PersonaliseSettings) -> Parts:
+def sweep(found: Swept, settings: PersonaliseSettings) -> parts.Parts:
     """The three methods along one axis, and where they cross."""
     yield where_they_cross(found)
-    yield Chart("personal_sweep", [along(found, settings)])
-    yield Caption(size(settings))
-    yield from reasons(found.refusals)
+    yield parts.Chart("personal_sweep", [along(found, settings)])
+    yield parts.Caption(size(settings))
+    yield from parts.reasons(found.refusals)
 
 
 def size(settings: PersonaliseSettings) -> str:
@@ -263,19 +252,19 @@ def where_they_cross(found: Swept) -> str:
     )
 
 
-def threat(noisy: bool = False) -> FactsCard:
+def threat(noisy: bool = False) -> parts.FactsCard:
     """Who attacks, and what comes of it, without or with noise at the source."""
-    return FactsCard.of(
+    return parts.FactsCard.of(
         "personal-attacker",
         "formal" if noisy else "none",
-        outcome=words("personal-noisy" if noisy else "personal-bare"),
+        outcome=parts.words("personal-noisy" if noisy else "personal-bare"),
     )
 
 
-def exposure(found: Exposed, settings: PersonaliseSettings) -> Parts:
+def exposure(found: Exposed, settings: PersonaliseSettings) -> parts.Parts:
     """What was recovered, in words and message by message."""
     yield what_is_recovered(found)
-    yield Chart("personal_exposure", [recovered(found)])
+    yield parts.Chart("personal_exposure", [recovered(found)])
 
 
 def recovered(found: Exposed) -> Panel:
@@ -301,7 +290,7 @@ def what_is_recovered(found: Exposed) -> str:
     """What was recovered, in words."""
     first = float(found.errors["common"][1])
     whole = "the whole noisy covariance Sᵢ + Eᵢ" if found.noisy else "the whole covariance Sᵢ"
-    parts = [
+    said = [
         "After a common start, **one upload gives a client's private basis with an error of "
         f"{short(first, 1)}**. "
         + (
@@ -311,17 +300,17 @@ def what_is_recovered(found: Exposed) -> str:
         )
     ]
     if found.noisy and np.isfinite(found.own):
-        parts.append(words("personal-source", own=short(found.own, 2)))
+        said.append(parts.words("personal-source", own=short(found.own, 2)))
     if found.records is not None:
-        parts.append(
+        said.append(
             f"With one sample per client, the **sample itself** is recovered for {found.records} "
             f"of {found.attacked} clients, up to its sign."
         )
-    parts.append(
+    said.append(
         "After independent starts these few uploads tell little more than the common basis."
         if found.hidden
         else "Independent starts hide the first messages, not the later ones."
     )
     if found.lost:
-        parts.append(words("personal-jumps"))
-    return " ".join(parts)
+        said.append(parts.words("personal-jumps"))
+    return " ".join(said)

@@ -41,36 +41,19 @@ from fedpca_core.questions.privacy.study import (
     last_value,
 )
 from fedpca_core.settings import plural, short
+from fedpca_core.study import parts
 from fedpca_core.study.facts import EPSILON, NOTICED, meant
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
-from fedpca_core.study.parts import (
-    About,
-    Badge,
-    Beside,
-    Caption,
-    Cards,
-    Chart,
-    FactsCard,
-    Fold,
-    Framed,
-    Note,
-    Parts,
-    Section,
-    Table,
-    named_once,
-    names,
-    words,
-)
 from fedpca_core.study.sweep import Swept
 
-NAMES = names("noise-names")
+NAMES = parts.names("noise-names")
 
 
-COLOURS = names("noise-colours")
+COLOURS = parts.names("noise-colours")
 
 
 #: Each way to spend one ε.
-WAY_COLOURS = names("way-colours")
+WAY_COLOURS = parts.names("way-colours")
 
 
 #: Noise at the source is let out whole, so its error may be smaller than that of messages.
@@ -80,7 +63,7 @@ FLAT = {"none": "messages without noise"}
 # ------------------------------------------------------------------ what is promised
 
 
-def guarantee(promises: Promises, settings: PrivacySettings) -> Parts:
+def guarantee(promises: Promises, settings: PrivacySettings) -> parts.Parts:
     """The guarantee with everything that must stand beside epsilon, or why there is none."""
     if promises.refusal:
         yield _refused(promises.refusal, masked=settings.upload_noise > 0)
@@ -93,23 +76,23 @@ def guarantee(promises: Promises, settings: PrivacySettings) -> Parts:
     beside = " · ".join(f"**{label}** {text}" for label, text in _shared(promises.stated).items())
     yield beside
     if promises.record:
-        yield Note(promises.record)
+        yield parts.Note(promises.record)
     if promises.warning:
-        yield Note(promises.warning, kind="remedy")
+        yield parts.Note(promises.warning, kind="remedy")
 
 
-def _others(promises: Promises, *, open_: bool) -> Fold:
+def _others(promises: Promises, *, open_: bool) -> parts.Fold:
     """The same noise towards each adversary, and for other units."""
     named = {text[:1].upper() + text[1:]: found for text, found in promises.others.items()}
     rows = meant(named, "The same noise")[[EPSILON, "The same noise", NOTICED]]
     title = "What this ε means towards others, for a person, a client, two runs"
-    table = Table(rows, "Other eyes", numbers=[EPSILON, NOTICED])
-    return Fold(title, [table], open=open_)
+    table = parts.Table(rows, "Other eyes", numbers=[EPSILON, NOTICED])
+    return parts.Fold(title, [table], open=open_)
 
 
-def _refused(reason: str, *, masked: bool) -> Framed:
+def _refused(reason: str, *, masked: bool) -> parts.Framed:
     text, colour = ("Masked, heuristically", "orange") if masked else ("Unprotected", "gray")
-    return Framed("**No ε can be stated**", Badge(text, colour), [reason])
+    return parts.Framed("**No ε can be stated**", parts.Badge(text, colour), [reason])
 
 
 def _shared(stated: Sequence[StatedGuarantee]) -> dict[str, str]:
@@ -122,7 +105,7 @@ def _shared(stated: Sequence[StatedGuarantee]) -> dict[str, str]:
     }
 
 
-def _table(stated: Sequence[StatedGuarantee]) -> Table:
+def _table(stated: Sequence[StatedGuarantee]) -> parts.Table:
     """One row for each curve of a figure."""
     common = _shared(stated)
     rows = [
@@ -141,10 +124,10 @@ def _table(stated: Sequence[StatedGuarantee]) -> Table:
         for each in stated
     ]
     numbers = ["ε asked for", "Guaranteed ε", "Noise ν", "Products released"]
-    return Table(pd.DataFrame(rows), "What each curve guarantees", numbers=numbers)
+    return parts.Table(pd.DataFrame(rows), "What each curve guarantees", numbers=numbers)
 
 
-def _cards(promises: Promises, settings: PrivacySettings) -> Cards:
+def _cards(promises: Promises, settings: PrivacySettings) -> parts.Cards:
     found = promises.stated[0].guarantee
     published = settings.calibration == "published" and found.private
     at_source = settings.calibration == "source" and found.private
@@ -155,7 +138,7 @@ def _cards(promises: Promises, settings: PrivacySettings) -> Cards:
         )
     else:
         counted = "count as one: orthogonal probes" if together else "hidden ones included"
-    return Cards.of(
+    return parts.Cards.of(
         "privacy-guarantee",
         budget=found.budget,
         asked=f"asked for: {settings.epsilon:g}" if published else "for the whole run",
@@ -173,7 +156,7 @@ def _cards(promises: Promises, settings: PrivacySettings) -> Cards:
     )
 
 
-def protection(promises: Promises, settings: PrivacySettings) -> Parts:
+def protection(promises: Promises, settings: PrivacySettings) -> parts.Parts:
     """Who sees what, what the guarantee covers and what it leaves open."""
     private = promises.private
     masked = bool(promises.refusal) and settings.upload_noise > 0
@@ -187,7 +170,7 @@ def protection(promises: Promises, settings: PrivacySettings) -> Parts:
     )
     seen += "".join(f"; all records of client {one} are public" for one in made.public_clients)
     unit = {"record": "one", "person": "one person's", "client": "one client's"}[settings.unit]
-    yield FactsCard(
+    yield parts.FactsCard(
         "An honest-but-curious server, alone or together with other clients",
         {
             "Sees": seen,
@@ -202,11 +185,11 @@ def protection(promises: Promises, settings: PrivacySettings) -> Parts:
         "**Protected**\n\n"
         f"- Whether {promises.stated[0].guarantee.unit.split(',')[0].split(':')[0]} is in the "
         "data, and what it says.\n"
-        + words("privacy-of-sums" if settings.trusted == "clients" else "privacy-of-uploads")
+        + parts.words("privacy-of-sums" if settings.trusted == "clients" else "privacy-of-uploads")
         if private
         else "**Protected**\n\n- Nothing formally."
     )
-    yield Beside([[left], [words("privacy-open")]])
+    yield parts.Beside([[left], [parts.words("privacy-open")]])
 
 
 def _outcome(stated: StatedGuarantee) -> str:
@@ -220,13 +203,13 @@ def _outcome(stated: StatedGuarantee) -> str:
 
 
 #: How the noise follows from the budget, and what the distance is.
-READING = About.of("privacy-noise")
+READING = parts.About.of("privacy-noise")
 
 
 # ------------------------------------------------------------------ the run as it is set
 
 
-def private_run(result: PrivateRuns, settings: PrivacySettings) -> Parts:
+def private_run(result: PrivateRuns, settings: PrivacySettings) -> parts.Parts:
     """Projection distance against communications, with quartile bands."""
     yield run_verdict(result, settings)
     floor = result.floor
@@ -237,7 +220,7 @@ def private_run(result: PrivateRuns, settings: PrivacySettings) -> Parts:
         if floor is None
         else (Baseline(f"predicted floor {short(floor, 2)}", floor, simulation_only=True),),
     )
-    yield Chart("privacy_run", [panel], rounds=result.rounds, round_label="communication")
+    yield parts.Chart("privacy_run", [panel], rounds=result.rounds, round_label="communication")
     if result.spending is not None:
         yield from _spending(result.spending, settings)
 
@@ -266,8 +249,8 @@ def run_verdict(result: PrivateRuns, settings: PrivacySettings) -> str:
     return text + "."
 
 
-def _spending(spending: Spending, settings: PrivacySettings) -> Parts:
-    yield Section("What each client has really spent", words("privacy-spending"))
+def _spending(spending: Spending, settings: PrivacySettings) -> parts.Parts:
+    yield parts.Section("What each client has really spent", parts.words("privacy-spending"))
     who = f"{spending.clients[0]} is the reference and always uploads"
     if settings.public_reference:
         who = "without the reference, whose records are public"
@@ -278,16 +261,16 @@ def _spending(spending: Spending, settings: PrivacySettings) -> Parts:
         x_title=f"client ({who})",
         y_title=f"true ε at δ = {short(settings.delta)}",
     )
-    yield Chart("privacy_spending", [panel])
-    yield Caption(words("privacy-spent", spending=spending, settings=settings))
+    yield parts.Chart("privacy_spending", [panel])
+    yield parts.Caption(parts.words("privacy-spent", spending=spending, settings=settings))
 
 
 # ------------------------------------------------------------------ the price
 
 
-def price_of_budget(result: Swept, settings: PrivacySettings) -> Parts:
+def price_of_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
     """The final distance against the budget."""
-    yield Section("Against the budget")
+    yield parts.Section("Against the budget")
     curves = _swept(result, but="none")
     if not curves:
         return
@@ -300,20 +283,20 @@ def price_of_budget(result: Swept, settings: PrivacySettings) -> Parts:
         if quiet is None or quiet <= 1e-5
         else (Baseline(f"without noise {short(quiet, 2)}", quiet, simulation_only=True),),
     )
-    yield Chart("privacy_price", [panel])
+    yield parts.Chart("privacy_price", [panel])
     unit, repetitions = build.unit(settings), plural(settings.repetitions, "repetition")
-    yield Caption(words("privacy-price", unit=unit, repetitions=repetitions))
+    yield parts.Caption(parts.words("privacy-price", unit=unit, repetitions=repetitions))
 
 
-def price_of_products(result: Swept, settings: PrivacySettings) -> Parts:
+def price_of_products(result: Swept, settings: PrivacySettings) -> parts.Parts:
     """The final distance of runs of different lengths with one budget."""
-    yield Section("Against the number of products")
+    yield parts.Section("Against the number of products")
     panel = Panel.of(
         "privacy-length",
         _swept(result),
         x_title=f"local products T (ε = {short(settings.epsilon)}, δ = {short(settings.delta)})",
     )
-    yield Chart("privacy_length", [panel])
+    yield parts.Chart("privacy_length", [panel])
     yield _advice(result, settings)
 
 
@@ -334,7 +317,7 @@ def _advice(result: Swept, settings: PrivacySettings) -> str:
     if "none" in result.series:
         return "Without noise nothing is spent, and products more can only help."
     if METHODS[settings.method].accounts == "orthogonal":
-        return words("privacy-krylov")
+        return parts.words("privacy-krylov")
     if settings.calibration == "source":
         return "At the source a product costs nothing: all noise is paid before the first one."
     spread = "The budget is spread over all products, so each product more makes all noisier. "
@@ -357,7 +340,7 @@ def _advice(result: Swept, settings: PrivacySettings) -> str:
 # ------------------------------------------------------------------ ways to spend one ε
 
 
-def ways(result: Ways, settings: PrivacySettings) -> Parts:
+def ways(result: Ways, settings: PrivacySettings) -> parts.Parts:
     """Distance against rounds and bytes, with the guarantee of every way."""
     yield ways_verdict(result, settings)
     rounds, sent = [], []
@@ -365,20 +348,22 @@ def ways(result: Ways, settings: PrivacySettings) -> Parts:
         middle = one.run.middle
         rounds.append(_way(one.title, np.arange(float(len(middle))), middle, key))
         sent.append(_way(one.title, one.bytes_up[1:], middle[1:], key))
-    yield Chart("privacy_ways", [Panel.of("ways-rounds", rounds), Panel.of("ways-bytes", sent)])
+    yield parts.Chart(
+        "privacy_ways", [Panel.of("ways-rounds", rounds), Panel.of("ways-bytes", sent)]
+    )
     table = pd.DataFrame([_row(one) for one in result.spent.values()])
-    yield Table(table, "Ways to spend ε")
+    yield parts.Table(table, "Ways to spend ε")
     if result.refusals:
-        yield Note("\n\n".join(named_once(result.refusals)))
+        yield parts.Note("\n\n".join(parts.named_once(result.refusals)))
     yield grounds(result)
     terms = next(iter(result.spent.values())).guarantee.terms()
     starts = plural(settings.repetitions, "start")
-    yield Caption(words("privacy-ways", terms=terms, starts=starts))
+    yield parts.Caption(parts.words("privacy-ways", terms=terms, starts=starts))
 
 
-def ways_over_budget(result: Swept, settings: PrivacySettings) -> Parts:
+def ways_over_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
     """Where every way ends, against the budget."""
-    yield Section("The same, against ε")
+    yield parts.Section("The same, against ε")
     curves = plot(
         result.of("sin_theta"),
         *("value", "result", "series"),
@@ -393,8 +378,8 @@ def ways_over_budget(result: Swept, settings: PrivacySettings) -> Parts:
     panel = Panel.of(
         "ways-budget", curves, key="ways-budget", x_title=axis, description=description
     )
-    yield Chart("privacy_ways_budget", [panel])
-    yield Caption(f"Medians of at most {WAY_RUNS} runs at each budget.")
+    yield parts.Chart("privacy_ways_budget", [panel])
+    yield parts.Caption(f"Medians of at most {WAY_RUNS} runs at each budget.")
 
 
 def ways_verdict(result: Ways, settings: PrivacySettings) -> str:
@@ -455,7 +440,7 @@ _EFFECTS = ("series 9", "series 1", "series 7", "formal")
 _ZERO = 1e-14
 
 
-def error_budget(result: ErrorParts, settings: PrivacySettings) -> Parts:
+def error_budget(result: ErrorParts, settings: PrivacySettings) -> parts.Parts:
     """Stacked areas of the ablation, the identity's norms, and the terms."""
     tables = ErrorBudget().tables(result, settings)
     look: dict[str, Any] = {"truths": ABLATION, "spread": False}
@@ -465,15 +450,17 @@ def error_budget(result: ErrorParts, settings: PrivacySettings) -> Parts:
     lines = () if result.identity is None else _lines(tables["identity"])
     if lines:
         panels.append(Panel.of("identity", lines))
-    yield Chart("privacy_budget", panels)
+    yield parts.Chart("privacy_budget", panels)
     told = {
         "first": short(result.squared[0], 2),
         "last": short(result.squared[-1], 2),
         "lowest": f" (largest here: {short(-result.lowest, 2)})" if result.lowest < -5e-4 else "",
     }
-    yield Caption(words("privacy-error", repetitions=result.repetitions, **told))
+    yield parts.Caption(parts.words("privacy-error", repetitions=result.repetitions, **told))
     if result.identity is not None and not lines:
-        yield Caption("Every term of the identity is zero here: no noise, no sampling, no gaps.")
+        yield parts.Caption(
+            "Every term of the identity is zero here: no noise, no sampling, no gaps."
+        )
     if result.terms is not None:
         yield from _terms(result.terms, settings)
 
@@ -486,23 +473,23 @@ def _lines(identity: pd.DataFrame) -> tuple[Curve, ...]:
     return plot(
         tidy,
         *("communication", "value", "variable"),
-        names={term: title for term, title in names("error-terms").items() if term in drawn},
-        colours=names("error-colours"),
+        names={term: title for term, title in parts.names("error-terms").items() if term in drawn},
+        colours=parts.names("error-colours"),
         truths=drawn,
         spread=False,
         marker=True,
     )
 
 
-def _terms(terms: TheoryTerms, settings: PrivacySettings) -> Parts:
+def _terms(terms: TheoryTerms, settings: PrivacySettings) -> parts.Parts:
     """I1, I2, I3, eta and rho as cards, vacuous where they say nothing."""
     theorem = 9 if settings.draws else 7
-    yield Section(
+    yield parts.Section(
         "What theory says",
         f"FedPower's Theorem {theorem}: orders of magnitude with hidden constants, not bounds; "
-        "simulation only." + (" " + words("privacy-vacuous") if terms.vacuous else ""),
+        "simulation only." + (" " + parts.words("privacy-vacuous") if terms.vacuous else ""),
     )
-    yield Cards.of(
+    yield parts.Cards.of(
         "privacy-theory",
         noise=_term(terms.noise, terms),
         drift=_term(terms.drift, terms),
@@ -523,7 +510,7 @@ def _term(value: float | None, terms: TheoryTerms) -> str:
 # ------------------------------------------------------------------ attackers
 
 
-def reconstruction(result: Swept, settings: PrivacySettings) -> Parts:
+def reconstruction(result: Swept, settings: PrivacySettings) -> parts.Parts:
     """Error of one attacker against epsilon, with guesses that need no message."""
     yield reconstruction_verdict(result, settings)
     curves = plot(
@@ -543,8 +530,8 @@ def reconstruction(result: Swept, settings: PrivacySettings) -> Parts:
     )
     axis = f"budget ε (δ = {short(settings.delta)})"
     panel = Panel.of("reconstruction", curves, x_title=axis, baselines=lines)
-    yield Chart("privacy_reconstruction", [panel])
-    yield Caption(words("privacy-reconstruction", client=attacked(settings), runs=RUNS))
+    yield parts.Chart("privacy_reconstruction", [panel])
+    yield parts.Caption(parts.words("privacy-reconstruction", client=attacked(settings), runs=RUNS))
 
 
 def reconstruction_verdict(result: Swept, settings: PrivacySettings) -> str:
@@ -559,28 +546,28 @@ def reconstruction_verdict(result: Swept, settings: PrivacySettings) -> str:
     said = "exact noise" if kind == "exact" else "noise at the source"
     text += f"With {said} it {finding(result, kind).words}."
     if guess < 0.15 and settings.problem != "distinct":
-        text += " " + words("privacy-alike")
+        text += " " + parts.words("privacy-alike")
     return text
 
 
 # ---------------------------------------------------------------------- membership
-def membership(result: Tested, settings: PrivacySettings) -> Parts:
+def membership(result: Tested, settings: PrivacySettings) -> parts.Parts:
     """ROC and AUC against their ceilings."""
     seen = ", and p = 1: every answer is seen" * METHODS[settings.method].plans_products
-    yield Section("Is one record in the data?", words("privacy-membership", seen=seen))
+    yield parts.Section("Is one record in the data?", parts.words("privacy-membership", seen=seen))
     if not result.tests:
-        yield Note(words("privacy-decided"))
+        yield parts.Note(parts.words("privacy-decided"))
         return
-    yield Chart("privacy_membership", [_roc(result, settings), _areas(result, settings)])
+    yield parts.Chart("privacy_membership", [_roc(result, settings), _areas(result, settings)])
     first = next(iter(result.tests.values()))
     told = {"tests": TESTS, "draws": TESTS_AT_SOURCE, "delta": short(settings.delta)}
-    yield Caption(words("privacy-tested", uncertainty=first.uncertainty, **told))
+    yield parts.Caption(parts.words("privacy-tested", uncertainty=first.uncertainty, **told))
     yield from _audits(result, settings)
 
 
-def _audits(result: Tested, settings: PrivacySettings) -> Parts:
+def _audits(result: Tested, settings: PrivacySettings) -> parts.Parts:
     """What the same runs prove of ε, beside what is promised."""
-    yield Section("An audit beside the promise")
+    yield parts.Section("An audit beside the promise")
     rows = [
         {
             "Noise": NAMES[kind],
@@ -594,8 +581,8 @@ def _audits(result: Tested, settings: PrivacySettings) -> Parts:
         for audit in test.audits(settings.delta)
     ]
     numbers = ["Promised ε", "Proved: ε is at least", "Confidence", "Runs"]
-    yield Table(pd.DataFrame(rows), "Audits", numbers=numbers)
-    yield Caption(words("privacy-audit", delta=short(settings.delta)))
+    yield parts.Table(pd.DataFrame(rows), "Audits", numbers=numbers)
+    yield parts.Caption(parts.words("privacy-audit", delta=short(settings.delta)))
 
 
 def _roc(result: Tested, settings: PrivacySettings) -> Panel:
@@ -633,7 +620,7 @@ def _areas(result: Tested, settings: PrivacySettings) -> Panel:
 # ------------------------------------------------------------------ accountants and figures
 
 
-def accountants(result: Accounts, settings: PrivacySettings) -> Parts:
+def accountants(result: Accounts, settings: PrivacySettings) -> parts.Parts:
     """The table, both sensitivities, and the other way round."""
     together, unit = result.counted < settings.products, build.unit(settings)
     columns = {
@@ -646,14 +633,14 @@ def accountants(result: Accounts, settings: PrivacySettings) -> Parts:
     budget = {"epsilon": short(settings.epsilon), "delta": short(settings.delta)}
     products = plural(settings.products, "product")
     yield (
-        words("privacy-accountants", products=products, **budget)
-        + (" " + words("privacy-together")) * together
+        parts.words("privacy-accountants", products=products, **budget)
+        + (" " + parts.words("privacy-together")) * together
     )
-    yield Table(pd.DataFrame(columns), "Noise by accountant")
+    yield parts.Table(pd.DataFrame(columns), "Noise by accountant")
     sensitivity = {"published": short(result.published, 4), "exact": short(result.exact, 4)}
-    yield Caption(words("privacy-sensitivity", unit=unit, found=result, **sensitivity))
-    yield Section("And back: what does a given noise mean?")
-    yield words(
+    yield parts.Caption(parts.words("privacy-sensitivity", unit=unit, found=result, **sensitivity))
+    yield parts.Section("And back: what does a given noise mean?")
+    yield parts.words(
         "privacy-given",
         found=result,
         settings=settings,
@@ -665,12 +652,12 @@ def accountants(result: Accounts, settings: PrivacySettings) -> Parts:
     )
     if result.by_coin is not None:
         epsilon, plain = (short(value, 4) for value in result.by_coin)
-        yield words(
+        yield parts.words(
             "privacy-coin", settings=settings, products=products, epsilon=epsilon, plain=plain
         )
 
 
-def paper_figure(result: Curves, settings: PrivacySettings) -> Parts:
+def paper_figure(result: Curves, settings: PrivacySettings) -> parts.Parts:
     """The panel with its verdict."""
     entry = figure(settings.figure)
     yield entry.verdict
@@ -681,10 +668,10 @@ def paper_figure(result: Curves, settings: PrivacySettings) -> Parts:
         axes_id=f"{settings.figure}-{settings.paper_size}",
         description=f"{entry.title}: median and quartiles of {settings.repetitions} repetitions.",
     )
-    yield Chart("privacy_figure", [panel])
+    yield parts.Chart("privacy_figure", [panel])
     ends = ", ".join(f"{label}: {short(run.final, 3)}" for label, run in result.items())
     yield f"Plateaus here: {ends}."
     size = "the paper's size" if settings.paper_size else "live size (same noise over the gap)"
     of = {"title": MODELS[entry.model].title, "calibration": entry.calibration}
     starts = plural(settings.repetitions, "start")
-    yield Caption(words("privacy-figure", size=size, starts=starts, **of))
+    yield parts.Caption(parts.words("privacy-figure", size=size, starts=starts, **of))

@@ -12,21 +12,8 @@ from fedpca_core.questions.theory.iterations import LOW
 from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.questions.theory.study import CHOSEN, Measured
 from fedpca_core.settings import plural, short
+from fedpca_core.study import parts
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
-from fedpca_core.study.parts import (
-    About,
-    Badge,
-    Caption,
-    Cards,
-    Chart,
-    Fold,
-    Parts,
-    Section,
-    Table,
-    names,
-    words,
-    written,
-)
 
 #: Colours of this page by role; the methods here are none of the federated PCA.
 CLAIM, OURS, MEASURED = "series 1", "series 0", "series 2"
@@ -39,16 +26,18 @@ BADGES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def method(found: Measured, settings: TheorySettings) -> Parts:
+def method(found: Measured, settings: TheorySettings) -> parts.Parts:
     """The verdict on the claim, the run, its numbers, and the wrong fixed point of FedAvg."""
-    yield Badge(*badge(found))
+    yield parts.Badge(*badge(found))
     yield summary(found)
-    yield Chart("theory_view", convergence(found), rounds=len(found.of()) - 1)
+    yield parts.Chart("theory_view", convergence(found), rounds=len(found.of()) - 1)
     yield cards(found, settings)
-    yield Section("The wrong fixed point of FedAvg", "Every method on the same problem, L/λ = κ.")
+    yield parts.Section(
+        "The wrong fixed point of FedAvg", "Every method on the same problem, L/λ = κ."
+    )
     yield floor_sentence(found, settings)
-    yield Chart("theory_rivals", [rivals(found, settings)])
-    yield Table(work_table(found), "What each method costs")
+    yield parts.Chart("theory_rivals", [rivals(found, settings)])
+    yield parts.Table(work_table(found), "What each method costs")
 
 
 def badge(found: Measured) -> tuple[str, str]:
@@ -64,7 +53,7 @@ def badge(found: Measured) -> tuple[str, str]:
 def summary(found: Measured) -> str:
     """What the run did, in words."""
     if found.diverged:
-        return words("theory-diverged")
+        return parts.words("theory-diverged")
     largest, rounds, end = found.summary.iloc[0][["largest_factor", "rounds_to_1e-8", "distance"]]
     arrival = (
         f"the average is within 1e-8 of the minimiser after **{plural(int(rounds), 'round')}**"
@@ -103,13 +92,13 @@ def convergence(found: Measured) -> list[Panel]:
     ]
 
 
-def cards(found: Measured, settings: TheorySettings) -> Cards:
+def cards(found: Measured, settings: TheorySettings) -> parts.Cards:
     """The numbers behind the lines."""
 
     def text(value: float | None) -> str:
         return "–" if value is None else f"{value:.4f}"
 
-    first, *others = Cards.of(
+    first, *others = parts.Cards.of(
         "theory-numbers",
         claimed=text(found.claim.factor),
         claim=found.claim.remark or found.claim.name,
@@ -120,7 +109,7 @@ def cards(found: Measured, settings: TheorySettings) -> Cards:
         radius=text(found.radius),
     ).cards
     # What is not known of this method or problem takes no room.
-    return Cards([first, *(card for card in others if card.value != "–")])
+    return parts.Cards([first, *(card for card in others if card.value != "–")])
 
 
 def rivals(found: Measured, settings: TheorySettings) -> Panel:
@@ -143,7 +132,7 @@ def floor_sentence(found: Measured, settings: TheorySettings) -> str:
     """FedAvg's wrong fixed point, in words."""
     before, floor = found.of("FedAvg")["distance"].iloc[-2:]
     if 1e-8 < floor < 0.999 * before:
-        return words("theory-moving", floor=short(floor, 2))
+        return parts.words("theory-moving", floor=short(floor, 2))
     if floor <= 1e-8:
         why = (
             "one local step is gradient descent"
@@ -151,7 +140,7 @@ def floor_sentence(found: Measured, settings: TheorySettings) -> str:
             else "the clients are alike, so there is nothing to correct"
         )
         return f"FedAvg converges here too, because {why}."
-    return words("theory-stops", floor=short(floor, 2), steps=settings.local_steps)
+    return parts.words("theory-stops", floor=short(floor, 2), steps=settings.local_steps)
 
 
 def work_table(found: Measured) -> pd.DataFrame:
@@ -164,7 +153,7 @@ def work_table(found: Measured) -> pd.DataFrame:
         "Distance at the end": [short(distance, 2) for distance in rivals["distance"]],
     }
     table = pd.DataFrame({"Method": rivals["method"], **columns})
-    table = written(table, {"Kilobytes sent up": 1}, 0)
+    table = parts.written(table, {"Kilobytes sent up": 1}, 0)
     there, work = rivals["rounds_to_1e-8"].notna(), "Local gradients per client"
     table.loc[~there, "Rounds to 1e-8"] = "not reached"
     table.loc[there & rivals["gradients_to_1e-8"].isna(), work] = "exact solves"
@@ -189,12 +178,12 @@ STEP_LOOKS = {
 SILENT = Baseline("1: says nothing above", 1.0)
 
 
-def factors(found: Mapping[str, pd.DataFrame], settings: TheorySettings) -> Parts:
+def factors(found: Mapping[str, pd.DataFrame], settings: TheorySettings) -> parts.Parts:
     """Where Theorem 1 speaks, and both charts."""
     yield where_it_speaks(settings)
     penalty, steps = found["penalty"], found["local-steps"]
     panels = [against_penalty(penalty, settings), against_steps(steps, settings)]
-    yield Chart("theory_sweeps", panels)
+    yield parts.Chart("theory_sweeps", panels)
 
 
 def _columns(table: pd.DataFrame, looks: Mapping[str, tuple[str, str]]) -> list[Curve]:
@@ -255,18 +244,18 @@ def where_it_speaks(settings: TheorySettings) -> str:
     )
 
 
-MARKS = names("theory-marks")
+MARKS = parts.names("theory-marks")
 
 
-def statements(found: pd.DataFrame, settings: TheorySettings) -> Parts:
+def statements(found: pd.DataFrame, settings: TheorySettings) -> parts.Parts:
     """The table of statements, and why one holds although a step of its proof does not."""
-    yield Table(
+    yield parts.Table(
         verdict_table(found),
         "Statements and verdicts",
         numbers=("Violated", "Worst", "Silent"),
         wrapped=("Setting", "Claimed factor"),
     )
-    yield Caption(words("theory-worst"))
+    yield parts.Caption(parts.words("theory-worst"))
 
 
 def verdict_table(found: pd.DataFrame) -> pd.DataFrame:
@@ -288,7 +277,9 @@ def verdict_table(found: pd.DataFrame) -> pd.DataFrame:
 
 
 #: What the theorems have to do with PCA.
-FOR_PCA = Fold("What this has to do with PCA", [words("theory-admm"), words("theory-personal")])
+FOR_PCA = parts.Fold(
+    "What this has to do with PCA", [parts.words("theory-admm"), parts.words("theory-personal")]
+)
 
 #: Why Theorem 3 holds although a step of its proof does not.
-REPAIR = About.of("theory-repair")
+REPAIR = parts.About.of("theory-repair")

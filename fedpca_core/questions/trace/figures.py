@@ -8,7 +8,20 @@ from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.settings import plural, short
 from fedpca_core.study.panels import ROUNDING, Curve, Images, Panel, to_uint8
-from fedpca_core.study.parts import Chart, GuaranteeOf, Note, Parts, Rows, Section, Table, words
+from fedpca_core.study.parts import (
+    Chart,
+    GuaranteeOf,
+    Link,
+    Note,
+    Parts,
+    Rows,
+    Section,
+    Table,
+    words,
+)
+
+#: Clients up to which a table lists all at once.
+LISTED = 20
 
 
 def opened(found: Opened, settings: OpenedSettings) -> Parts:
@@ -22,13 +35,20 @@ def opened(found: Opened, settings: OpenedSettings) -> Parts:
         yield Note(words("opened-waiting", method=method, price=price))
     table = found.rounds
     directions = Curve("directions", table["round"], table["directions_held"])
+    span = (0.0, float(len(found.components)))
     yield Chart(
         "opened_view",
-        [_progress(table), Panel.of("directions", (directions,)), _bytes(table)],
+        [Panel.of("directions", (directions,), y_range=span), _progress(table), _bytes(table)],
         [[_matrix(found, settings)]],
         rounds=len(table) - 1,
     )
     yield GuaranteeOf(found)
+    if len(found.clients) > 1:
+        yield Section("Every client", words("opened-clients"))
+        every = found.clients
+        yield Table(every, "Every client", numbers=()) if len(every) <= LISTED else Rows(every)
+    if found.alike is not None:
+        yield Link(found.alike, "What would have helped: the leak check of such a deployment")
     if found.records is not None:
         yield Section("The records", words("opened-records"))
         yield Rows(found.records)
@@ -41,10 +61,15 @@ def verdict(found: Opened, settings: OpenedSettings) -> str:
     """What is known of the client from this file, target by target."""
     noisy = ", as it was released, with noise" if found.guarantee else ""
     lines = [
-        f"- **{TARGETS[one.target]}**{noisy if one.target is Target.COVARIANCE else ''}: whoever "
-        f"holds this file {one.words}."
+        f"- **{TARGETS[one.target]}**{noisy if one.target is Target.COVARIANCE else ''}: "
+        f"{'whoever holds this file ' * (one.status is not Status.NOT_TRIED)}{one.words}."
         for one in found.findings
     ]
+    if len(every := found.clients) > 1:
+        target = TARGETS[found.findings[0].target]
+        known = every[target].str.split(":").str[0].value_counts()
+        told = ", ".join(f"{status} for {many}" for status, many in known.items())
+        lines.append(f"- **{target}, of {len(every)} clients read the same way**: {told}.")
     values = settings.parameters()["grid"].text(settings.grid)
     lead = f"Of client {settings.client}, whose records are taken for “{values.lower()}”:"
     return "\n".join([lead, *lines])

@@ -2,7 +2,8 @@
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -11,25 +12,32 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
+from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import AnyArray, Array
 from fedpca_core.attacks.attack import Effort
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.deployment import Deployment
-from fedpca_core.errors import check_client
-from fedpca_core.findings import Finding, frame
+from fedpca_core.attacks.registry import ATTACKS
+from fedpca_core.errors import InvalidInput, check_client
+from fedpca_core.findings import TARGETS, Finding, frame, in_short
 from fedpca_core.guarantee import Guarantee, meanings
 from fedpca_core.linalg.stiefel import largest_sine, orthonormalise
 from fedpca_core.problems.announced import PublicFacts
 from fedpca_core.protocol.described import describe
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.trace_file import load_trace
+from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.trace.settings import GRIDS, OpenedSettings
-from fedpca_core.steps import Run, Step, part
+from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import NoFile, OwnData
 from fedpca_core.study.pictures import shrunk
 from fedpca_core.study.study import Study
 from fedpca_core.trial import Trial, trial
+
+#: Seconds, by the attacks' own account, that reading the other clients may take.
+OTHERS = 60.0
 
 
 @lru_cache(maxsize=4)
@@ -57,8 +65,12 @@ class Opened:
     components: pd.DataFrame
     #: What stood in its way; empty where nothing did.
     note: str
+    #: A deployment of this size; None where the leak check has none of the kind.
+    alike: CheckSettings | None
     #: Of the client's matrix (or the sum) and its records, and what else the messages tell.
     findings: tuple[Finding, ...]
+    #: A row a client that was read the same way, as many as `OTHERS` allows: what is known of it.
+    clients: pd.DataFrame
     #: (rounds + 1, rows, rows) float32: The server's matrix of the client, neighbouring features
     #: averaged where there are many.
     matrices: AnyArray
@@ -98,7 +110,9 @@ class OpenedRun(Study[OpenedSettings, Opened]):
             effort=Effort(settings.budget, path=True, unmask=settings.unmask),
             thorough=False,
         )
-        found: Trial = yield from part(tried, 0.1, 1.0)
+        found: Trial = yield from part(tried, 0.1, 0.5)
+        effort = Effort(settings.budget, unmask=settings.unmask)
+        clients = yield from part(_everybody(view, deployment, found, effort), 0.5, 1.0)
         states = found.shown
         states += [states[-1]] * (trace.rounds + 1 - len(states))
         taken = found.certified
@@ -108,13 +122,15 @@ class OpenedRun(Study[OpenedSettings, Opened]):
             values = taken.found.values
             records = pd.DataFrame((values * np.where(values.sum(axis=0) < 0, -1.0, 1.0)).T)
         return Opened(
-            facts=_facts(trace),
+            facts=_facts(trace, found),
             guarantee=trace.setting.guarantee,
             most_samples=int(view.samples.max()),
             rounds=_rounds(trace, states, settings.client),
             components=_components(trace, settings.client),
             note=" ".join(found.refused.values()),
+            alike=_alike(trace, settings),
             findings=found.findings,
+            clients=clients,
             matrices=np.stack([shrunk(one.matrix[None])[0] for one in states]),
             records=records,
             certified=None if taken is None else taken.round,
@@ -124,6 +140,24 @@ class OpenedRun(Study[OpenedSettings, Opened]):
         facts = pd.DataFrame({"fact": result.facts.keys(), "value": result.facts.values()})
         own = super().tables(result, settings)
         return {"findings": frame(result.findings), "facts": facts, **own}
+
+
+def _everybody(
+    view: Transcript, deployment: Deployment, first: Trial, effort: Effort
+) -> Part[pd.DataFrame]:
+    found, ran = {first.client: first}, (*first.beliefs, *first.taken)
+    each = sum(ATTACKS[key].seconds(deployment, first.client) for key in ran)
+    # A sum is of all clients.
+    many = 0 if view.secure_aggregation else int(OTHERS / max(each, 1e-3))
+    others = [one for one in range(view.clients) if one != first.client][:many]
+    for client, share in in_turn(others):
+        with suppress(InvalidInput):  # whose records are public is no target
+            tried = trial(view, deployment, client, effort=effort, thorough=False)
+            found[client] = yield from part(tried, *share)
+    return pd.DataFrame(
+        {"client": client, **{TARGETS[one.target]: in_short(one) for one in found[client].findings}}
+        for client in sorted(found)
+    )
 
 
 def _deployment(trace: Trace, settings: OpenedSettings) -> Deployment:
@@ -145,11 +179,29 @@ def _deployment(trace: Trace, settings: OpenedSettings) -> Deployment:
         records=None if settings.grid == "real" else grid,
         grid_known=step is not None,
         mean_paid=setting.paid_mean is not None,
-        trace=settings.stated_trace or float(view.features),
+        trace=settings.stated_trace or None,
     )
 
 
-def _facts(trace: Trace) -> dict[str, str]:
+def _alike(trace: Trace, settings: OpenedSettings) -> CheckSettings | None:
+    titles = {method.title: key for key, method in METHODS.items()}
+    with suppress(InvalidInput):  # more of something, or another method, than the check takes
+        return CheckSettings(
+            method=titles.get(trace.algorithm.title, ""),
+            clients=trace.transcript.clients,
+            samples=int(np.median(trace.transcript.samples)),
+            features=trace.transcript.features,
+            components=trace.algorithm.components,
+            rounds=max(trace.rounds, 1),
+            participation=trace.setting.participation,
+            values="real" if settings.grid == "real" else "grid",
+            secure_aggregation=trace.transcript.secure_aggregation,
+            dtype=trace.transcript.dtype,
+        )
+    return None
+
+
+def _facts(trace: Trace, found: Trial) -> dict[str, str]:
     view, setting = trace.transcript, trace.setting
     parameters = describe(trace.algorithm)["parameters"]
     least, most = int(view.samples.min()), int(view.samples.max())
@@ -164,7 +216,13 @@ def _facts(trace: Trace) -> dict[str, str]:
         "Seed": str(trace.seed),
         "The server sees": "sums only" if view.secure_aggregation else "every client's upload",
         "Numbers on the wire": view.dtype,
+        "Attacks that were run": _titles((*found.beliefs, *found.taken)),
+        "Attacks that fit and were not": _titles(found.waiting),
     }
+
+
+def _titles(attacks: Iterable[str]) -> str:
+    return ", ".join(ATTACKS[key].title for key in attacks) or "none"
 
 
 def _of_client(estimates: Array, client: int) -> Array:

@@ -25,21 +25,9 @@ from fedpca_core.questions.which.remedies import Remedy
 from fedpca_core.questions.which.rules import NOTHING, RULES, SURE, WRONG, share, size
 from fedpca_core.questions.which.settings import AXES, FrontierSettings
 from fedpca_core.settings import plural, short
+from fedpca_core.study import parts
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.panels import Baseline, Curve, Panel, plot
-from fedpca_core.study.parts import (
-    Caption,
-    Chart,
-    Fold,
-    Note,
-    Part,
-    Parts,
-    Section,
-    Table,
-    names,
-    words,
-    written,
-)
 
 #: Below these nobody asks how much smaller a number is; it is drawn there.
 FLOORS: Mapping[str, float] = {
@@ -55,7 +43,7 @@ FLOORS: Mapping[str, float] = {
 PACKED, CIPHERTEXT, ENCRYPTION = 4096, 376e3, 0.01251 + 0.00235
 #: What the chart calls the line that nothing beats.
 FRONT = "Pareto front"
-PROTECTION = names("protection")
+PROTECTION = parts.names("protection")
 
 
 def label(row: pd.Series, settings: FrontierSettings) -> str:
@@ -143,19 +131,19 @@ def protection(row: pd.Series) -> str:
 
 
 # ---------------------------------------------------------------------- more of the picture
-def hidden(front: Front) -> Parts:
+def hidden(front: Front) -> parts.Parts:
     """What secure sums hide, and whose data these are."""
     rows = front.table[front.table["in_sums"] != ""].drop_duplicates("method")
     if len(rows):
-        yield Section("What secure sums hide", words("which-sums"))
+        yield parts.Section("What secure sums hide", parts.words("which-sums"))
         told = {
             "Method": [METHODS[key].title for key in rows["method"]],
             "A client, from its own uploads": rows["finding"].to_list(),
             "A client, from sums": rows["in_sums"].to_list(),
             "The record that joined, from sums": rows["joins_sums"].to_list(),
         }
-        yield Table(pd.DataFrame(told), "What secure sums hide", (), tuple(told)[1:])
-    yield Caption(front.facts.note)
+        yield parts.Table(pd.DataFrame(told), "What secure sums hide", (), tuple(told)[1:])
+    yield parts.Caption(front.facts.note)
 
 
 def floors(*axes: str) -> list[str]:
@@ -168,24 +156,24 @@ def floors(*axes: str) -> list[str]:
 
 
 # ---------------------------------------------------------------------- what to use
-def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = None) -> Parts:
+def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = None) -> parts.Parts:
     """The recommendation, what every candidate costs, loses, leaks and trusts, and the rules."""
     first, *others = sentences(found, settings)
     best = found.place(1)
     first = first.replace("ε = ", "ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # stays in one line
-    yield Note(first, kind="remedy" if best is None else "good")
+    yield parts.Note(first, kind="remedy" if best is None else "good")
     if found.table.empty:
         return
     yield from others
     if smaller := sizes.said(settings, data, found.facts.clients):
-        yield Note(smaller)
-    yield Caption(words("which-lost", seeds=plural(found.seeds, "seed")))
-    yield Chart("advice_view", [speed(found, settings)])
+        yield parts.Note(smaller)
+    yield parts.Caption(parts.words("which-lost", seeds=plural(found.seeds, "seed")))
+    yield parts.Chart("advice_view", [speed(found, settings)])
     table = judged(found, settings)
-    yield Table(table, "Every candidate", ("Loses", "Worst client", "Bytes", "On the line"))
+    yield parts.Table(table, "Every candidate", ("Loses", "Worst client", "Bytes", "On the line"))
     if found.table["sums"].any():
         unit = {"packed": PACKED, "bytes": size(CIPHERTEXT), "seconds": ENCRYPTION}
-        yield Caption(words("which-encrypted", **unit))
+        yield parts.Caption(parts.words("which-encrypted", **unit))
     rules = {
         "Rule": [rule.title for rule in RULES],
         "Asks that": [rule.demand(settings) or "nothing here" for rule in RULES],
@@ -196,17 +184,19 @@ def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = Non
         "Configuration": [named(row) for _, row in leaks.iterrows()],
         "Of a client's covariance the server": leaks["finding"].to_list(),
     }
-    known: list[Part] = [
-        Table(pd.DataFrame(told), "What leaks", (), tuple(told)[1:]),
-        Table(pd.DataFrame(rules), "The rules"),
-        Caption(
-            words("which-order", nothing=100 * NOTHING, sure=100 * SURE, right=100 * (1 - WRONG))
+    known: list[parts.Part] = [
+        parts.Table(pd.DataFrame(told), "What leaks", (), tuple(told)[1:]),
+        parts.Table(pd.DataFrame(rules), "The rules"),
+        parts.Caption(
+            parts.words(
+                "which-order", nothing=100 * NOTHING, sure=100 * SURE, right=100 * (1 - WRONG)
+            )
         ),
     ]
-    whys = [Caption(f"{name}: {why}") for name, why in found.refusals.items()]
+    whys = [parts.Caption(f"{name}: {why}") for name, why in found.refusals.items()]
     if not math.isinf(settings.needed_epsilon):
-        yield Caption(meant(settings))
-    yield Fold("What leaks, the rules, and what could not run", [*known, *whys])
+        yield parts.Caption(meant(settings))
+    yield parts.Fold("What leaks, the rules, and what could not run", [*known, *whys])
 
 
 def speed(found: Advice, settings: FrontierSettings) -> Panel:
@@ -284,14 +274,16 @@ def _left_out(found: Advice, key: str) -> str:
 
 
 # ---------------------------------------------------------------------- what would do
-def would_do(found: Mapping[str, Remedy], settings: FrontierSettings) -> Parts:
+def would_do(found: Mapping[str, Remedy], settings: FrontierSettings) -> parts.Parts:
     """What relaxing one demand comes to, a sentence and a curve each."""
     if not found:
         return
-    yield Note("\n\n".join(f"- {one}" for one in remedies.sentences(found, settings)), "remedy")
+    yield parts.Note(
+        "\n\n".join(f"- {one}" for one in remedies.sentences(found, settings)), "remedy"
+    )
     drawn = [remedy_panel(one, settings) for one in found.values() if one.tried["lost"].count() > 1]
     if drawn:
-        yield Chart(f"remedies-{'-'.join(found)}", drawn)
+        yield parts.Chart(f"remedies-{'-'.join(found)}", drawn)
 
 
 def remedy_panel(remedy: Remedy, settings: FrontierSettings) -> Panel:
@@ -328,20 +320,24 @@ def remedy_panel(remedy: Remedy, settings: FrontierSettings) -> Panel:
 ALONE = 0.95
 
 
-def look(found: TableLook, settings: FrontierSettings) -> Parts:
+def look(found: TableLook, settings: FrontierSettings) -> parts.Parts:
     """Spectrum, scores and loadings, and what an ε leaves of the first."""
     two = found.spectrum["share"].head(2)
-    yield Chart("first-look", [scree(found, settings), scores(found)])
+    yield parts.Chart("first-look", [scree(found, settings), scores(found)])
     first, second = map(share, two)
-    yield Caption(words("which-look", first=first, second=second, records=RECORDS, clients=CLIENTS))
+    yield parts.Caption(
+        parts.words("which-look", first=first, second=second, records=RECORDS, clients=CLIENTS)
+    )
     heaviest = found.loadings.iloc[int(found.loadings["first"].abs().argmax())]
     if abs(heaviest["first"]) > ALONE:
-        yield Note(words("which-alone", feature=heaviest["feature"]))
+        yield parts.Note(parts.words("which-alone", feature=heaviest["feature"]))
     if found.refusal:
-        yield Note(f"What ε = {short(settings.needed_epsilon)} leaves: {found.refusal}")
+        yield parts.Note(f"What ε = {short(settings.needed_epsilon)} leaves: {found.refusal}")
     rows = found.loadings.rename(columns={"first": "Component 1", "second": "Component 2"})
     rows = rows.rename(columns={"feature": "Feature"})
-    yield Table(written(rows, {}, 2), "The features that weigh most in the first two components")
+    yield parts.Table(
+        parts.written(rows, {}, 2), "The features that weigh most in the first two components"
+    )
 
 
 def scree(found: TableLook, settings: FrontierSettings) -> Panel:

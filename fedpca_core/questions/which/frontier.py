@@ -17,16 +17,8 @@ from fedpca_core.findings import Target
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions import costs
+from fedpca_core.questions.which import runs
 from fedpca_core.questions.which.rules import NOTHING
-from fedpca_core.questions.which.runs import (
-    SEARCH,
-    Made,
-    attempt,
-    in_sums,
-    losses,
-    made,
-    problem_of,
-)
 from fedpca_core.questions.which.settings import VALUES, FrontierSettings
 from fedpca_core.questions.which.sizes import most_clients
 from fedpca_core.settings import Value
@@ -169,7 +161,7 @@ class Frontier(InPieces[FrontierSettings, Front]):
             "No candidate is chosen, so there is nothing to compare; choose at least one.",
         )
         yield Step(0.0, "Preparing the problem")
-        problem = problem_of(settings, data)
+        problem = runs.problem_of(settings, data)
         rows: list[dict[str, Any]] = []
         paths: list[pd.DataFrame] = []
         found = Front(_table(rows), {}, Facts.of(problem), pd.DataFrame(columns=list(PATH)))
@@ -240,7 +232,7 @@ def _cost(piece: FrontierSettings, data: OwnData | None) -> Cost:
     # What searches for longer is not tried. A run is read until it is over, about half of it.
     tried = [_searching(key, piece, size) for key in piece.candidates if piece.searches]
     kept = costs.replay(size, piece).megabytes / 2 if any("replay" in one for one in tried) else 0.0
-    return whole + Cost(kept, SEARCH * piece.searches)
+    return whole + Cost(kept, runs.SEARCH * piece.searches)
 
 
 class Unattacked(Frontier):
@@ -300,7 +292,7 @@ def _searching(method: str, here: FrontierSettings, size: costs.ProblemSize) -> 
     samples = np.full(size.clients, int(size.records / size.clients))
     made = build_algorithm(method, here)
     public = public_deployment(here, made, size.features, samples, rounds=here.rounds)
-    return searching(public, here.client, SEARCH)
+    return searching(public, here.client, runs.SEARCH)
 
 
 def varies(method: str, base: FrontierSettings, here: FrontierSettings) -> bool:
@@ -317,7 +309,7 @@ def row(
     method: str, settings: FrontierSettings, problem: Problem, attacked: bool = True
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """One point: run, cost, accuracy, leak; and the way there, round by round."""
-    run, values = made(method, settings, problem), problem.eigenvalues
+    run, values = runs.made(method, settings, problem), problem.eigenvalues
     best = float(values[: settings.components].sum() / values.sum())
     stop, reached = ending(run.table, settings)
     path = pd.DataFrame(
@@ -330,7 +322,7 @@ def row(
             "unexplained": (1.0 - run.table["objective"] / best).clip(lower=0.0),
         }
     ).iloc[: stop + 1]
-    path["worst_client"] = losses(run, stop)
+    path["worst_client"] = runs.losses(run, stop)
     last = run.table.iloc[stop]
     search = settings.searches and run.guarantee is None
     masked = run.algorithm.uploads is Uploads.UPDATE or settings.upload_noise > 0
@@ -356,14 +348,14 @@ def row(
 
 
 def _leaks(
-    method: str, run: Made, settings: FrontierSettings, rounds: int, search: bool
+    method: str, run: runs.Made, settings: FrontierSettings, rounds: int, search: bool
 ) -> dict[str, Any]:
     """What attacks get from the first rounds of a run, and from sums."""
-    effort = Effort(settings.budget, longest=SEARCH if search else 0.0)
-    tried = attempt(run, settings, rounds, effort)
+    effort = Effort(settings.budget, longest=runs.SEARCH if search else 0.0)
+    tried = runs.attempt(run, settings, rounds, effort)
     got = tried.got[Target.COVARIANCE]
     records = tried.got.get(Target.RECORDS)
-    sums = in_sums(method, settings, run.problem) if search else None
+    sums = runs.in_sums(method, settings, run.problem) if search else None
     said = {} if sums is None else {one.target: one.words for one in sums.findings}
     return {
         "leak": math.nan if tried.waits(Target.COVARIANCE) else got.figure,

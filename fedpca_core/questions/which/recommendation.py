@@ -19,21 +19,8 @@ from fedpca_core.arrays import IntArray
 from fedpca_core.guarantee import in_words
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions.costs import ProblemSize
+from fedpca_core.questions.which import rules
 from fedpca_core.questions.which.frontier import Front, Frontier, Unattacked, searched
-from fedpca_core.questions.which.rules import (
-    BY_LOSS,
-    EDGE,
-    GOOD,
-    RULES,
-    SHARES,
-    ended,
-    judged,
-    left_out,
-    rounds,
-    share,
-    size,
-    slack,
-)
 from fedpca_core.questions.which.settings import LINKS, FrontierSettings
 from fedpca_core.settings import short
 from fedpca_core.steps import Run
@@ -92,12 +79,12 @@ class Advice:
     @property
     def group(self) -> pd.DataFrame:
         """The first group: what is decided to pass and to be as good."""
-        return self.table[self.table["standing"] == GOOD]
+        return self.table[self.table["standing"] == rules.GOOD]
 
     @property
     def edge(self) -> pd.DataFrame:
         """The configurations of which seeds do not tell whether they pass and are as good."""
-        return self.table[self.table["standing"] == EDGE]
+        return self.table[self.table["standing"] == rules.EDGE]
 
     @property
     def other_server(self) -> pd.Series | None:
@@ -162,7 +149,7 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
         """Who is on the edge, and who loses least, to be told from."""
         assert before is not None
         table = before.table
-        needed = table[(table["standing"] == EDGE) | table["reference"]]
+        needed = table[(table["standing"] == rules.EDGE) | table["reference"]]
         here = needed[needed["way"] == WAYS[_kind(which)]]
         some = set((needed if here.empty else here)["method"])
         return replace(which, candidates=tuple(key for key in which.candidates if key in some))
@@ -216,13 +203,14 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
     def tables(self, result: Advice, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
         shown = [
             *("rank", "method", "way", "unexplained", "worst_client", "sin_theta", "rounds"),
-            *("bytes_client", "epsilon", "finding", "seeds", *SHARES, "standing"),
+            *("bytes_client", "epsilon", "finding", "seeds", *rules.SHARES, "standing"),
         ]
         return {
             "advice": pd.DataFrame({"advice": sentences(result, settings)}),
             "judged": result.table[[*shown, "excluded", "reason"]],
             "rules": pd.DataFrame(
-                [(rule.title, rule.demand(settings)) for rule in RULES], columns=["rule", "demand"]
+                [(rule.title, rule.demand(settings)) for rule in rules.RULES],
+                columns=["rule", "demand"],
             ),
         }
 
@@ -251,33 +239,33 @@ def advised(
     """Runs judged by the rules, seed by seed and in the middle."""
     seeds = max(runs["seed"].nunique(), 1)
     if runs.empty:
-        judged_by = ("seeds", *SHARES, "rank", "excluded", "reason", "standing")
+        judged_by = ("seeds", *rules.SHARES, "rank", "excluded", "reason", "standing")
         nothing = runs.reindex(columns=[*runs.columns, *judged_by])
         return Advice(nothing, seeds, refusals, runs, paths, facts)
-    every = left_out(ended(runs, paths, settings), settings).reset_index(drop=True)
+    every = rules.left_out(rules.ended(runs, paths, settings), settings).reset_index(drop=True)
     every = every.assign(
         alike=False, passes=every["excluded"] == "", stage=_stage(every["seed"], settings)
     )
     # Who ran in a stage was asked from all of its seeds.
     asked = every.drop_duplicates([*CONFIGURATION, "stage"]).set_index(CONFIGURATION)["stage"]
     asked = asked.map(every.groupby("stage")["seed"].nunique()).groupby(level=CONFIGURATION).sum()
-    able = every[every["excluded"].isin(BY_LOSS)]
+    able = every[every["excluded"].isin(rules.BY_LOSS)]
     often = able.groupby(CONFIGURATION)["unexplained"].agg(["median", "size"])
     often = often[(often["size"] >= seeds / 2) & (asked.loc[often.index] == seeds)]
     if len(often):
         best = able.set_index(CONFIGURATION).loc[[often["median"].idxmin()]]
         least = able["seed"].map(best.set_index("seed")["unexplained"])
-        near = able["unexplained"] <= least + slack(least, settings.most_lost)
+        near = able["unexplained"] <= least + rules.slack(least, settings.most_lost)
         every.loc[near[near].index, "alike"] = True
-    every = every.astype(dict.fromkeys(SHARES, float))
+    every = every.astype(dict.fromkeys(rules.SHARES, float))
     groups = every.groupby(CONFIGURATION, sort=False)
     numbers = [name for name in every if pd.api.types.is_float_dtype(every[name])]
-    numbers = [name for name in numbers if name not in (*SHARES, "seed")]
+    numbers = [name for name in numbers if name not in (*rules.SHARES, "seed")]
     spans = [
         groups[numbers].median(),
         groups[["unexplained", "worst_client"]].min().add_suffix("_low"),
         groups[["unexplained", "worst_client"]].max().add_suffix("_high"),
-        groups[list(SHARES)].sum().div(asked, axis=0),
+        groups[list(rules.SHARES)].sum().div(asked, axis=0),
         groups[["protection", "searched", "note", "finding"]].first(),
         asked.rename("seeds"),
     ]
@@ -286,7 +274,7 @@ def advised(
         table.loc[[often["median"].idxmin()], "reference"] = True
     table = table.reset_index()
     table["rounds"] = np.ceil(table["rounds"])
-    table = judged(table, settings, len(_seeds(settings)))
+    table = rules.judged(table, settings, len(_seeds(settings)))
     return Advice(table, seeds, refusals, runs, paths, facts)
 
 
@@ -366,10 +354,10 @@ def wish(settings: FrontierSettings) -> str:
     """What was asked for, in a line."""
     c = settings
     finite = {
-        f"≤ {size(c.budget_bytes)} a client": c.budget_bytes,
-        f"≤ {rounds(c.budget_rounds)}": c.budget_rounds,
+        f"≤ {rules.size(c.budget_bytes)} a client": c.budget_bytes,
+        f"≤ {rules.rounds(c.budget_rounds)}": c.budget_rounds,
         f"ε ≤ {short(c.needed_epsilon)}": c.needed_epsilon,
-        f"≤ {share(c.most_lost)} of the variance lost": c.most_lost,
+        f"≤ {rules.share(c.most_lost)} of the variance lost": c.most_lost,
     }
     server = c.parameters()["server"].choices[c.server].lower()
     return ", ".join(
@@ -384,11 +372,11 @@ def often(row: pd.Series, column: str) -> str:
 
 def lost(row: pd.Series) -> str:
     """What a configuration misses, in words (simulation only)."""
-    span = [share(row["unexplained_low"]), share(row["unexplained_high"])]
+    span = [rules.share(row["unexplained_low"]), rules.share(row["unexplained_high"])]
     between = f" ({span[0]}–{span[1]})" if span[0] != span[1] else ""
     return (
-        f"loses {share(row['unexplained'])}{between} of the variance, "
-        f"{share(row['worst_client'])} at the worst client"
+        f"loses {rules.share(row['unexplained'])}{between} of the variance, "
+        f"{rules.share(row['worst_client'])} at the worst client"
     )
 
 
@@ -434,7 +422,8 @@ def _protocol(advice: Advice, best: pd.Series, settings: FrontierSettings) -> st
     if row["excluded"]:
         return f"{name} is left out: it {row['reason']}."
     takes, other = (
-        f"{rounds(float(one['rounds']))}, {size(one['bytes_client'])}" for one in (row, best)
+        f"{rules.rounds(float(one['rounds']))}, {rules.size(one['bytes_client'])}"
+        for one in (row, best)
     )
     return (
         f"{name} comes in place {row['rank']:.0f}: it {lost(row)}, as good in "
@@ -457,7 +446,7 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
         return [one for one in said if one]
     budget = f", ε = {short(round(best['epsilon'], 3))}" if best["noise"] else ""
     said = [
-        f"{wish(settings)}: **{named(best)}**, {lost(best)}, {size(best['bytes_client'])} a "
+        f"{wish(settings)}: **{named(best)}**, {lost(best)}, {rules.size(best['bytes_client'])} a "
         f"client{budget}{so_far}."
     ]
     said += [one for one in (_why(advice), edge) if one]

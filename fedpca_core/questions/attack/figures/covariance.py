@@ -9,20 +9,9 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction, Reconstructed
 from fedpca_core.questions.home.words import angle
 from fedpca_core.settings import short
-from fedpca_core.study import pictures
+from fedpca_core.study import parts, pictures
 from fedpca_core.study.facts import data_note
 from fedpca_core.study.panels import ROUNDING, Curve, Images, Panel, plot
-from fedpca_core.study.parts import (
-    Caption,
-    Chart,
-    FactsCard,
-    GuaranteeOf,
-    Note,
-    Parts,
-    Rows,
-    names,
-    refusals,
-)
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import Pictures
 
@@ -30,14 +19,14 @@ from fedpca_core.study.pictures import Pictures
 EXACT = 1e-9
 
 
-def reconstructed(found: Reconstructed, settings: AttackSettings) -> Parts:
+def reconstructed(found: Reconstructed, settings: AttackSettings) -> parts.Parts:
     """Pictures, curves and the verdict."""
-    for sentence in filter(None, [found.by.note, *refusals(found.refusals)]):
-        yield Note(sentence)
+    for sentence in filter(None, [found.by.note, *parts.refusals(found.refusals)]):
+        yield parts.Note(sentence)
     if not found.recoveries:
         return
     yield verdict(found)
-    yield Chart("attack_view", panels(found, settings), rows(found), rounds=found.rounds)
+    yield parts.Chart("attack_view", panels(found, settings), rows(found), rounds=found.rounds)
 
 
 def rows(found: Reconstructed) -> list[list[Images]]:
@@ -125,16 +114,16 @@ def verdict(found: Reconstructed) -> str:
     return "  \n".join(parts)
 
 
-def card(found: Reconstructed, settings: AttackSettings) -> Parts:
+def card(found: Reconstructed, settings: AttackSettings) -> parts.Parts:
     """Whose data these are; who sees what, what they know and do, and what comes of it."""
-    yield Caption(data_note(found.facts.note, found.facts))
+    yield parts.Caption(data_note(found.facts.note, found.facts))
     secure = settings.secure_aggregation
     gets = [
         f"error {short(recovery.last, 2)} from {METHODS[method].title}"
         for method, recovery in found.recoveries.items()
     ]
     masked = secure or settings.upload_noise > 0 or settings.dtype == "float32"
-    yield FactsCard(
+    yield parts.FactsCard(
         "An honest-but-curious server",
         {
             "Sees": "every broadcast and "
@@ -145,15 +134,15 @@ def card(found: Reconstructed, settings: AttackSettings) -> Parts:
         },
         protection="formal" if found.facts.guarantee else "heuristic" if masked else "none",
     )
-    yield GuaranteeOf(found.facts)
+    yield parts.GuaranteeOf(found.facts)
 
 
-def messages(found: Reconstructed) -> Parts:
+def messages(found: Reconstructed) -> parts.Parts:
     """Round by round what crossed the wire."""
     for method, recovery in found.recoveries.items():
         yield f"**{METHODS[method].title}**"
-        yield Rows(recovery.messages.rename(columns=lambda name: _WIRE.get(name, name)))
+        yield parts.Rows(recovery.messages.rename(columns=lambda name: _WIRE.get(name, name)))
 
 
 #: Columns of the messages as the page calls them.
-_WIRE = names("wire-columns")
+_WIRE = parts.names("wire-columns")

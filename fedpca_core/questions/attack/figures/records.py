@@ -10,8 +10,8 @@ from fedpca_core.questions.attack.records.pictures import SHOWN
 from fedpca_core.questions.attack.records.study import MethodRecords, RecordsTaken, stand_in
 from fedpca_core.questions.home.words import things
 from fedpca_core.settings import plural, short
+from fedpca_core.study import parts
 from fedpca_core.study.panels import Baseline, Curve, Images, Panel
-from fedpca_core.study.parts import Chart, Fold, Note, Parts, Rows, refusals, words
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import lasting, sheet
 from fedpca_core.study.said import caption
@@ -20,10 +20,10 @@ from fedpca_core.study.said import caption
 MADE = "What the server made of it"
 
 
-def records(result: RecordsTaken, settings: AttackSettings) -> Parts:
+def records(result: RecordsTaken, settings: AttackSettings) -> parts.Parts:
     """What is said of it, and the rounds to play."""
-    for text in refusals(result.refusals):
-        yield Note(text)
+    for text in parts.refusals(result.refusals):
+        yield parts.Note(text)
     if not result.found:
         return
     yield "  \n".join(headline(m, result, settings) for m in result.found)
@@ -31,7 +31,7 @@ def records(result: RecordsTaken, settings: AttackSettings) -> Parts:
     pictured = result.rows is None
     if not pictured:
         yield from _tables(result)
-    yield Chart(
+    yield parts.Chart(
         "records_view",
         [panel(result, settings)],
         rows(result, settings, rounds) if pictured else [],
@@ -39,7 +39,7 @@ def records(result: RecordsTaken, settings: AttackSettings) -> Parts:
         plays=pictured,
     )
     full = "\n\n".join(_verdict(method, one, result) for method, one in result.found.items())
-    yield Fold("In full: what it has, why it can be sure, what stood in the way", [full])
+    yield parts.Fold("In full: what it has, why it can be sure, what stood in the way", [full])
 
 
 def headline(method: str, result: RecordsTaken, settings: AttackSettings) -> str:
@@ -61,7 +61,7 @@ def headline(method: str, result: RecordsTaken, settings: AttackSettings) -> str
 
 def _verdict(method: str, one: MethodRecords, result: RecordsTaken) -> str:
     matrix, records = one.findings[-1]
-    common = " " + words("records-differences") if one.differences else ""
+    common = " " + parts.words("records-differences") if one.differences else ""
     return (
         f"**{METHODS[method].title}**, the matrix: {matrix.words}. The records: {records.words}. "
         f"{_obstacle(one, result)}{common}{_price(one, result)}"
@@ -125,12 +125,12 @@ def _private(truth: AnyArray, said: str) -> Images:
     return sheet("The private records", truth[None], [said], side, simulation_only=True)
 
 
-def of_models(found: FromModels) -> Parts:
+def of_models(found: FromModels) -> parts.Parts:
     """From uploads that are models to the matrix, and from the matrix to the very records."""
     size = found.size
     yield f"**And on to the records**, on digits of {size.side} × {size.side} pixels"
     if found.recovered is None:
-        yield Note(f"The server has no record. {found.note}")
+        yield parts.Note(f"The server has no record. {found.note}")
         return
     uploads = "one upload" if size.rounds == 1 else f"{size.rounds} uploads"
     dense = size.rounds > 1
@@ -144,7 +144,7 @@ def of_models(found: FromModels) -> Parts:
     )
     side = "The client's records as the server found them, side by side."
     made = sheet(MADE, found.recovered[None], ["✓ certified"], side)
-    yield Chart("sent_records", images=[[made, _private(found.truth, "never sent")]])
+    yield parts.Chart("sent_records", images=[[made, _private(found.truth, "never sent")]])
 
 
 def panel(result: RecordsTaken, settings: AttackSettings) -> Panel:
@@ -162,7 +162,7 @@ def panel(result: RecordsTaken, settings: AttackSettings) -> Panel:
     )
 
 
-def _tables(result: RecordsTaken) -> Parts:
+def _tables(result: RecordsTaken) -> parts.Parts:
     """The recovered rows, exact cells marked."""
     for method, one in result.found.items():
         if one.table is not None:
@@ -170,4 +170,4 @@ def _tables(result: RecordsTaken) -> Parts:
                 f"**Rows recovered from {METHODS[method].title}** (green: the client's own value, "
                 "which only a simulation can tell)"
             )
-            yield Rows(one.table, one.exact_cells)
+            yield parts.Rows(one.table, one.exact_cells)

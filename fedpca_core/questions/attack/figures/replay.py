@@ -4,16 +4,15 @@ import pandas as pd
 
 from fedpca_core.questions.attack.replay import Replayed
 from fedpca_core.settings import short
-from fedpca_core.study import pictures
+from fedpca_core.study import parts, pictures
 from fedpca_core.study.panels import Baseline, Panel, plot
-from fedpca_core.study.parts import Caption, Chart, Parts, Table, names, words
 from fedpca_core.study.pca_settings import AttackSettings
 
 #: Starts whose fit is drawn: the last ones.
 _SHOWN = 6
 
 
-def replayed(found: Replayed, settings: AttackSettings) -> Parts:
+def replayed(found: Replayed, settings: AttackSettings) -> parts.Parts:
     """What came of it, as a sentence, pictures and the course of the fit."""
     yield sentence(found)
     row = pictures.row(
@@ -25,7 +24,7 @@ def replayed(found: Replayed, settings: AttackSettings) -> Parts:
             name: [f"error {short(errors[0], 2)}"] for name, errors in found.pictures.errors.items()
         },
     )
-    yield Chart("replay_view", [panel(found)], [[*row]])
+    yield parts.Chart("replay_view", [panel(found)], [[*row]])
 
 
 def sentence(found: Replayed) -> str:
@@ -57,7 +56,7 @@ def sentence(found: Replayed) -> str:
         "prior": short(found.prior_error, 2),
     }
     which = "replay-released" if found.released != found.error else "replay-own"
-    return words(which, how=how, judged=judged, also=also, **told)
+    return parts.words(which, how=how, judged=judged, also=also, **told)
 
 
 def panel(found: Replayed) -> Panel:
@@ -78,10 +77,10 @@ def panel(found: Replayed) -> Panel:
 
 
 #: Why there is no replay, and why one ended.
-_ENDED = names("replay-ended")
+_ENDED = parts.names("replay-ended")
 
 
-def defended(found: pd.DataFrame, settings: AttackSettings) -> Parts:
+def defended(found: pd.DataFrame, settings: AttackSettings) -> parts.Parts:
     """The defences with what two attacks recover."""
     rows = pd.DataFrame(
         {
@@ -98,5 +97,5 @@ def defended(found: pd.DataFrame, settings: AttackSettings) -> Parts:
             ],
         }
     )
-    yield Table(rows, "Defences of FAPS", list(rows.columns[1:4]))
-    yield Caption(words("replay-defences"))
+    yield parts.Table(rows, "Defences of FAPS", list(rows.columns[1:4]))
+    yield parts.Caption(parts.words("replay-defences"))

@@ -13,13 +13,13 @@ from fedpca_core.questions.attack.records.at_risk import (
     SEVERAL,
 )
 from fedpca_core.settings import short
+from fedpca_core.study import parts
 from fedpca_core.study.panels import Heat
-from fedpca_core.study.parts import Chart, Parts, names
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.sweep import Swept
 
 #: Why a row of the map ends.
-BOUNDARY = dict(zip((RANK, SEVERAL, PRECISION), names("risk-ends").values(), strict=True))
+BOUNDARY = dict(zip((RANK, SEVERAL, PRECISION), parts.names("risk-ends").values(), strict=True))
 
 
 #: What varies, and over which values.
@@ -29,7 +29,7 @@ VARIED: Mapping[str, tuple[str, Sequence[float]]] = {
 }
 
 
-def at_risk(swept: Swept, settings: AttackSettings) -> Parts:
+def at_risk(swept: Swept, settings: AttackSettings) -> parts.Parts:
     """Share of clients whose records are certified, and why it ends where it ends.
 
     The map has all its cells from the beginning, so that nothing moves while they fill.
@@ -50,7 +50,7 @@ def at_risk(swept: Swept, settings: AttackSettings) -> Parts:
         description="For every kind of data, the share of clients whose records the "
         f"attack certifies, by {varied}.",
     )
-    yield Chart(key, [heat])
+    yield parts.Chart(key, [heat])
     yield "\n".join(f"- {boundary(swept, name, varied)}" for name in swept.series)
 
 
