@@ -105,7 +105,7 @@ def _closely(
     with st.container(horizontal=True, vertical_alignment="center"):
         for name, there in destinations(alone).items():
             door(there, PAGES[name])
-        with st.popover("Share", icon=":material/share:", key="share-point"):
+        with st.popover("Share", icon=":material/share:", key="point-share"):
             share.copy_link(alone.query())
     script.fold(alone, [Frontier()], data, label="This point as a script", key="script-point")
 

@@ -9,6 +9,7 @@ from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.settings import plural, short
 from fedpca_core.study.panels import ROUNDING, Curve, Images, Panel, to_uint8
 from fedpca_core.study.parts import (
+    Caption,
     Chart,
     GuaranteeOf,
     Link,
@@ -42,10 +43,12 @@ def opened(found: Opened, settings: OpenedSettings) -> Parts:
         [[_matrix(found, settings)]],
         rounds=len(table) - 1,
     )
+    if settings.unmask:
+        yield Caption(words("opened-replayed"))
     yield GuaranteeOf(found)
     if len(found.clients) > 1:
         yield Section("Every client", words("opened-clients"))
-        every = found.clients
+        every = found.clients.rename(columns={"client": "Client"})
         yield Table(every, "Every client", numbers=()) if len(every) <= LISTED else Rows(every)
     if found.alike is not None:
         yield Link(found.alike, "What would have helped: the leak check of such a deployment")
