@@ -63,3 +63,16 @@ def test_the_sheet_of_a_phone_leaves_the_play_bar_free(open_page):
     assert len({box["y"] for box in pictures}) == 1, "in a row to be swiped"
     small = page.locator(".fp-replay button:visible").all()
     assert all(min(one.bounding_box()[side] for side in ("width", "height")) >= 24 for one in small)
+
+
+def test_share_is_in_sight_at_the_foot_of_a_page_and_opens_with_room(open_page):
+    page = open_page("/check", {"method": "one_shot"})
+    page.get_by_text("What stops it").scroll_into_view_if_needed()
+    page.mouse.wheel(0, 10_000)
+    share = page.get_by_role("button", name="Share", exact=True)
+    assert edges(page, "[class*=st-key-share-] button")[1] < 60
+    share.click()
+    last = page.get_by_role("button", name="Download everything")
+    last.wait_for()
+    box, window = last.bounding_box(), page.viewport_size
+    assert box["y"] + box["height"] < window["height"]
