@@ -114,6 +114,10 @@ def drop_orphans() -> None:
     A browser that is told to draw into a container or behind a place that it never heard of shows
     an empty page until it is loaded again. It takes a server that is busy for a moment and a part
     that looks by itself, or a visitor who turns two dials, within that moment.
+
+    Where a run has set a widget, all is sent that it has drawn, as if that had left a moment
+    earlier: a browser that never hears of the value sends the former one again, and the press that
+    has set it was for nothing.
     """
     clear, queue = inside(CLEAR), inside(QUEUE)
     if clear is None or not isinstance(getattr(queue(), "_queue", None), list):
@@ -127,10 +131,19 @@ def drop_orphans() -> None:
     ) -> None:
         before = self._queue
         clear(self, retain_lifecycle_msgs, fragment_ids_this_run)
-        if retain_lifecycle_msgs and fragment_ids_this_run:
+        if retain_lifecycle_msgs and any(map(_sets, before)):
+            self._queue = before
+        elif retain_lifecycle_msgs and fragment_ids_this_run:
             self._queue = _in_their_places(before, self._queue)
 
     _replace(CLEAR, cleared)
+
+
+def _sets(message: Any) -> bool:
+    """Whether a message gives a widget a value that the visitor has not given it."""
+    element = message.delta.new_element
+    widget = getattr(element, element.WhichOneof("type") or "", None)
+    return bool(getattr(widget, "set_value", False))
 
 
 def _in_their_places(before: Sequence[Any], kept: Sequence[Any]) -> list[Any]:

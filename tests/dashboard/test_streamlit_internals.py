@@ -297,6 +297,36 @@ def test_the_other_ways_to_clear_are_streamlits(ours) -> None:
     assert queue.is_empty()
 
 
+def with_a_value(is_set: bool) -> ForwardMsgQueue:
+    """A run that has drawn a switch, which it has set or not, and has not sent it yet."""
+    queue, switch = ForwardMsgQueue(), ForwardMsg()
+    queue.enqueue(block([0, 3], "part"))
+    switch.delta.new_element.checkbox.set_value = is_set
+    switch.delta.new_element.checkbox.value = True
+    switch.delta.fragment_id = "part"
+    switch.metadata.delta_path.extend([0, 3, 0])
+    queue.enqueue(switch)
+    return queue
+
+
+@pytest.mark.parametrize("fragments", [None, ["part"]], ids=["page", "part"])
+def test_a_value_that_a_run_has_set_is_sent(ours, fragments) -> None:
+    queue = with_a_value(True)
+    queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=fragments)
+    queue.enqueue(block([0, 3], "part"))  # and nothing takes its place on the way
+    assert left(queue) == [[0, 3], [0, 3, 0], [0, 3]]
+    queue = with_a_value(False)
+    queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=fragments)
+    assert [0, 3, 0] not in left(queue)
+
+
+def test_streamlit_itself_forgets_the_value(as_streamlit_has_it) -> None:
+    """Where it does no longer, `_sets` can go."""
+    queue = with_a_value(True)
+    queue.clear(retain_lifecycle_msgs=True)
+    assert left(queue) == []
+
+
 def test_streamlit_itself_keeps_the_orphans(as_streamlit_has_it) -> None:
     """Where it does no longer, `drop_orphans` can go."""
     queue = waiting()
