@@ -67,7 +67,7 @@ def test_the_sheet_of_a_phone_leaves_the_play_bar_free(open_page):
 
 def test_share_is_in_sight_at_the_foot_of_a_page_and_opens_with_room(open_page):
     page = open_page("/check", {"method": "one_shot"})
-    page.get_by_text("What stops it").scroll_into_view_if_needed()
+    page.get_by_text("What stops it, at which cost").scroll_into_view_if_needed()
     page.mouse.wheel(0, 10_000)
     share = page.get_by_role("button", name="Share", exact=True)
     assert edges(page, "[class*=st-key-share-] button")[1] < 60
