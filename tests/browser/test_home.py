@@ -180,7 +180,7 @@ def test_what_dials_do_stands_behind_them_and_at_hand(open_page):
     style = "(node) => getComputedStyle(node, '::before').backgroundImage"
     assert "svg" in line.evaluate(style)
     legend = page.locator(".fp-dial-legend")
-    expect(legend).to_have_text("answer attack")
+    expect(legend).to_have_text("answer attack · 0–90°")
     expect(legend).to_be_visible()
     drawn = "(all) => all.map((one) => getComputedStyle(one).borderTopStyle)"
     assert legend.locator("i").evaluate_all(drawn) == ["solid", "dotted"]
