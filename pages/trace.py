@@ -40,7 +40,7 @@ def open_example() -> None:
 
 
 def drawn(result: Opened) -> None:
-    offer(result.findings, settings, controls)
+    offer(result.findings, settings, controls, each="each client ")
     lay_out(figures.opened(result, settings))
 
 

@@ -10,15 +10,17 @@ from dashboard.shell.controls import Controls
 from fedpca_core.findings import Finding, Status, priced
 
 
-def offer(findings: Iterable[Finding], settings: Any, controls: Controls[Any]) -> None:
-    """A button that runs what ``settings`` left waiting, with its price."""
+def offer(
+    findings: Iterable[Finding], settings: Any, controls: Controls[Any], each: str = ""
+) -> None:
+    """A button that runs what ``settings`` left waiting, with its price, and of what that is."""
     waiting = {
         one.basis: one.seconds for one in findings if one.status is Status.NOT_TRIED and one.seconds
     }
     if not waiting or settings.unmask:
         return
     st.button(
-        f"Try it: {'; '.join(waiting)}, {priced(max(waiting.values()))}",
+        f"Try it: {'; '.join(waiting)}, {each}{priced(max(waiting.values()))}",
         key=f"try_{controls.settings_class.kind}",
         icon=":material/play_arrow:",
         on_click=harder(controls),

@@ -392,8 +392,8 @@ def _protection(scene: Scene, settings: SceneSettings) -> tuple[str, str, str]:
         return (
             "mask",
             "masked, heuristically",
-            "A client sends where a step of its own arrives, which guarantees nothing. Message 1 "
-            "is not hidden yet: outside the first basis it is covariance × basis.",
+            "A client sends where a step of its own arrives, which guarantees nothing. From a "
+            "start that all share, message 1 is covariance × basis outside the first basis.",
         )
     return "", "", ""
 

@@ -281,6 +281,9 @@ def test_replay_refuses_what_it_cannot_use():
     secret = faps(2, 3, private_start=True)
     with pytest.raises(InvalidInput, match="state the trace of S_i"):
         attacks.replay(attacks.Replaying(transcript(SMALL, secret, 4), secret))
+    nothing = from_blocks([np.zeros((10, 4)), *problem(10, 40).blocks[1:]], judged=False)
+    with pytest.raises(InvalidInput, match="nothing in these messages tells its size"):
+        attacks.replay(attacks.Replaying(transcript(nothing, algorithm, 4), algorithm))
     with pytest.raises(InvalidInput, match="at least 2 rounds of client 0 to compare, not 1"):
         attacks.replay(attacks.Replaying(run.until(1), algorithm, trace=TRACE))
     with pytest.raises(InvalidInput, match="number of starts must be at least 1, not 0"):

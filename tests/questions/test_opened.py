@@ -8,17 +8,21 @@ import pytest
 import fedpca_core as fp
 from fedpca_core.__main__ import main
 from fedpca_core.algorithms.noisy import Noisy
+from fedpca_core.attacks.attack import Effort
+from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Status, Target
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.questions.trace import figures
+from fedpca_core.questions.trace import opened as run_of_a_file
 from fedpca_core.questions.trace.example import EXAMPLE, example
 from fedpca_core.questions.trace.opened import OpenedRun, clients_of
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.parts import Note
+from fedpca_core.study.parts import Caption, Note
+from fedpca_core.trial import Trial
 
 STUDY = OpenedRun()
 
@@ -131,6 +135,10 @@ def test_nobody_has_to_know_the_size_of_the_data_and_every_client_is_read(tmp_pa
     told = figures.verdict(found, OpenedSettings(client=1, unmask=True))
     assert "of 3 clients read the same way**: open for 3." in told
     assert "replay of the update" in found.facts["Attacks that were run"]
+    assert any(isinstance(one, Caption) for one in figures.opened(found, OpenedSettings(client=1)))
+    plain = opened(fp.simulate(problem(), fp.SSI(3), rounds=6), tmp_path, unmask=True)
+    drawn = figures.opened(plain, OpenedSettings(unmask=True))
+    assert not any(isinstance(one, Caption) for one in drawn), "nothing was replayed"
     waiting = opened(trace, tmp_path, client=1)
     assert (waiting.clients["The client's covariance"].str.startswith("not tried")).all()
     assert "**: not tried (about" in figures.verdict(waiting, OpenedSettings(client=1))
@@ -143,6 +151,22 @@ def test_the_leak_check_is_offered_for_a_deployment_of_this_size(tmp_path):
     assert there is not None
     assert (there.method, there.clients, there.samples, there.features) == ("faps", 3, 6, 16)
     assert opened(fp.simulate(problem(), fp.LocalTraining(3), rounds=2), tmp_path).alike is None
+    source = problem().private(1.0, 1e-5, 3.0, Streams(0))
+    noisy = opened(fp.simulate(source, fp.SSI(3), rounds=4), tmp_path).alike
+    assert noisy is not None
+    assert (noisy.epsilon, noisy.delta) == (1.0, 1e-5)
+
+
+def test_others_are_priced_by_what_was_tried_in_vain_as_well(monkeypatch):
+    trace = fp.simulate(problem(), fp.FAPS(3), rounds=12)
+    deployment = run_of_a_file._deployment(trace, OpenedSettings())
+    found = Trial(deployment, 0, refused={"replay": "It has sent nothing."})
+    price = ATTACKS["replay"].seconds(deployment, 0)
+    for allowed, read in ((0.5 * price, [0]), (1.5 * price, [0, 1])):
+        monkeypatch.setattr(run_of_a_file, "OTHERS", allowed)
+        effort = Effort(unmask=False)
+        every = run_of_a_file._everybody(trace.transcript, deployment, found, effort)
+        assert outcome(every)["client"].tolist() == read
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ class Setup:
         )
         norm = leak.penalty / algorithm.penalty_factor if leak is not None else None
         guides = Guides(None if algorithm.private_penalty or not exact else norm, trace)
-        least = norm if trace is None else trace
+        least = norm if trace is None and norm is not None and norm > 0 else trace
         if least is None:
             raise InvalidInput(
                 "A replay starts from a public guess, cI, and nothing in these messages tells its "

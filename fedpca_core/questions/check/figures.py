@@ -76,7 +76,7 @@ def _defences(table: pd.DataFrame) -> pd.DataFrame:
     for _, row in table.iterrows():
         refused = bool(row["refusal"])
         told = {"Changed": row["defence"]}
-        for status in (Status.OPEN, Status.PARTLY, Status.NOT_OPENED, Status.PROVED_CLOSED):
+        for status in Status:
             targets = [SHORT[name] for name in SHORT if name in table and row[name] == status]
             told[str(status).capitalize()] = ", ".join(targets) or "–"
         told["Open"] = row["refusal"] or told["Open"]

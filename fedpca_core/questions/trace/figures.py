@@ -7,57 +7,52 @@ from fedpca_core.findings import TARGETS, Status, Target, priced
 from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.settings import plural, short
+from fedpca_core.study import parts
 from fedpca_core.study.panels import ROUNDING, Curve, Images, Panel, to_uint8
-from fedpca_core.study.parts import (
-    Caption,
-    Chart,
-    GuaranteeOf,
-    Link,
-    Note,
-    Parts,
-    Rows,
-    Section,
-    Table,
-    words,
-)
 
 #: Clients up to which a table lists all at once.
 LISTED = 20
 
 
-def opened(found: Opened, settings: OpenedSettings) -> Parts:
+def opened(found: Opened, settings: OpenedSettings) -> parts.Parts:
     """The verdict, the rounds to play, the recovered records and the run's facts."""
     yield verdict(found, settings)
     if found.note:
-        yield Note(found.note)
-    waiting = found.findings[0]
-    if waiting.status is Status.NOT_TRIED and waiting.seconds:
-        method, price = found.facts["Method"], priced(waiting.seconds)
-        yield Note(words("opened-waiting", method=method, price=price))
+        yield parts.Note(found.note)
+    first = found.findings[0]
+    if first.status is Status.NOT_TRIED and first.seconds:
+        method, price = found.facts["Method"], priced(first.seconds)
+        yield parts.Note(parts.words("opened-waiting", method=method, price=price))
     table = found.rounds
     directions = Curve("directions", table["round"], table["directions_held"])
     span = (0.0, float(len(found.components)))
-    yield Chart(
+    yield parts.Chart(
         "opened_view",
         [Panel.of("directions", (directions,), y_range=span), _progress(table), _bytes(table)],
         [[_matrix(found, settings)]],
         rounds=len(table) - 1,
     )
-    if settings.unmask:
-        yield Caption(words("opened-replayed"))
-    yield GuaranteeOf(found)
+    if first.attack == "replay":
+        yield parts.Caption(parts.words("opened-replayed"))
+    yield parts.GuaranteeOf(found)
     if len(found.clients) > 1:
-        yield Section("Every client", words("opened-clients"))
+        yield parts.Section("Every client", parts.words("opened-clients"))
         every = found.clients.rename(columns={"client": "Client"})
-        yield Table(every, "Every client", numbers=()) if len(every) <= LISTED else Rows(every)
+        yield (
+            parts.Table(every, "Every client", numbers=())
+            if len(every) <= LISTED
+            else parts.Rows(every)
+        )
     if found.alike is not None:
-        yield Link(found.alike, "What would have helped: the leak check of such a deployment")
+        yield parts.Link(
+            found.alike, "What would have helped: the leak check of a deployment of this size"
+        )
     if found.records is not None:
-        yield Section("The records", words("opened-records"))
-        yield Rows(found.records)
-    yield Section("The run")
+        yield parts.Section("The records", parts.words("opened-records"))
+        yield parts.Rows(found.records)
+    yield parts.Section("The run")
     facts = pd.DataFrame({"What": found.facts.keys(), "Of this run": found.facts.values()})
-    yield Table(facts, "Facts of the run", numbers=())
+    yield parts.Table(facts, "Facts of the run", numbers=())
 
 
 def verdict(found: Opened, settings: OpenedSettings) -> str:

@@ -4,7 +4,7 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar
@@ -145,7 +145,7 @@ class OpenedRun(Study[OpenedSettings, Opened]):
 def _everybody(
     view: Transcript, deployment: Deployment, first: Trial, effort: Effort
 ) -> Part[pd.DataFrame]:
-    found, ran = {first.client: first}, (*first.beliefs, *first.taken)
+    found, ran = {first.client: first}, (*first.beliefs, *first.taken, *first.refused)
     each = sum(ATTACKS[key].seconds(deployment, first.client) for key in ran)
     # A sum is of all clients.
     many = 0 if view.secure_aggregation else int(OTHERS / max(each, 1e-3))
@@ -185,8 +185,9 @@ def _deployment(trace: Trace, settings: OpenedSettings) -> Deployment:
 
 def _alike(trace: Trace, settings: OpenedSettings) -> CheckSettings | None:
     titles = {method.title: key for key, method in METHODS.items()}
+    noise = trace.setting.guarantee
     with suppress(InvalidInput):  # more of something, or another method, than the check takes
-        return CheckSettings(
+        found = CheckSettings(
             method=titles.get(trace.algorithm.title, ""),
             clients=trace.transcript.clients,
             samples=int(np.median(trace.transcript.samples)),
@@ -198,6 +199,7 @@ def _alike(trace: Trace, settings: OpenedSettings) -> CheckSettings | None:
             secure_aggregation=trace.transcript.secure_aggregation,
             dtype=trace.transcript.dtype,
         )
+        return found if noise is None else replace(found, epsilon=noise.epsilon, delta=noise.delta)
     return None
 
 
