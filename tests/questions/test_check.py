@@ -64,6 +64,14 @@ def test_secure_sums_leave_the_newcomer_open_and_an_epsilon_opens_nothing(few):
     assert formal["sine"] > sums["sine"]  # what it costs
 
 
+def test_the_table_of_defences_tells_every_status_that_there_is_and_no_other(few):
+    table = figures._defences(few.defences).set_index("Changed")
+    assert "records" in table.loc["Secure sums", "Not opened"]
+    told = {column for column in table if column.lower() in set(Status)}
+    there = set(few.defences[[target.name.lower() for target in ASKED]].to_numpy().ravel())
+    assert told == {status.capitalize() for status in there | {"open"} if status in set(Status)}
+
+
 def test_what_is_stated_holds_for_as_many_fresh_attacks():
     """Five random deployments, each attacked on records that the check has not seen."""
     generator, seen = Streams(3).generator("deployments"), 0

@@ -72,11 +72,13 @@ def left(table: pd.DataFrame) -> Panel:
 
 
 def _defences(table: pd.DataFrame) -> pd.DataFrame:
+    # Room is scarce: a status that no target has is left out.
+    seen = [one for one in Status if one is Status.OPEN or (table == str(one)).any(axis=None)]
     rows = []
     for _, row in table.iterrows():
         refused = bool(row["refusal"])
         told = {"Changed": row["defence"]}
-        for status in Status:
+        for status in seen:
             targets = [SHORT[name] for name in SHORT if name in table and row[name] == status]
             told[str(status).capitalize()] = ", ".join(targets) or "–"
         told["Open"] = row["refusal"] or told["Open"]

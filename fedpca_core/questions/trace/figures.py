@@ -44,9 +44,7 @@ def opened(found: Opened, settings: OpenedSettings) -> parts.Parts:
             else parts.Rows(every)
         )
     if found.alike is not None:
-        yield parts.Link(
-            found.alike, "What would have helped: the leak check of a deployment of this size"
-        )
+        yield parts.Link(found.alike, "What would have helped: the leak check at this size")
     if found.records is not None:
         yield parts.Section("The records", parts.words("opened-records"))
         yield parts.Rows(found.records)
