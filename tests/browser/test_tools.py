@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
+import threading
+from pathlib import Path
+
 import pytest
 
-from tests.browser.tools import accessible, fits, serve, settled, watch
+from tests.browser.tools import (
+    Server,
+    accessible,
+    computing_held,
+    fits,
+    serve,
+    settled,
+    started_by,
+    watch,
+)
 
 
 def add(page, html: str) -> None:
@@ -49,3 +62,36 @@ def test_an_exception_on_the_server_is_found_once(new_page, tmp_path):
         settled(page)
         assert "ValueError: a mishap" in address.exceptions()
         assert address.exceptions() == ""
+
+
+def test_who_holds_the_computing_is_alone_until_the_end(tmp_path):
+    address = Server("http://localhost:9")
+    address.log = tmp_path / "log"
+    address.log.touch()
+    with subprocess.Popen(["sh", "-c", "sleep 60 & echo; wait"], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        address.pid = process.pid
+
+        def held(release: threading.Event, holds: threading.Event) -> None:
+            with computing_held(address):
+                holds.set()
+                release.wait(10)
+
+        def still() -> bool:
+            (child,) = started_by(process.pid)
+            return Path(f"/proc/{child}/stat").read_text().split()[2] == "T"
+
+        events = [(threading.Event(), threading.Event()) for _ in range(2)]
+        threads = [threading.Thread(target=held, args=pair) for pair in events]
+        threads[0].start()
+        assert events[0][1].wait(5) and still()
+        threads[1].start()
+        assert not events[1][1].wait(0.2)
+        events[0][0].set()
+        assert events[1][1].wait(5) and still()
+        events[1][0].set()
+        for thread in threads:
+            thread.join()
+        (child,) = started_by(process.pid)
+        assert not still()
+        subprocess.run(["kill", str(child)], check=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fcntl
 import os
 import re
 import signal
@@ -236,20 +237,26 @@ def started_by(process: int) -> list[int]:
 @contextmanager
 def computing_held(address: Server) -> Iterator[None]:
     """Workers of a server, and whoever starts new ones, stand still: what is asked for meanwhile
-    is not done before the end, however quick the machine."""
+    is not done before the end, however quick the machine.
+
+    One test at a time: what another process of pytest holds at the same server goes on when the
+    first of the two has ended.
+    """
     stopped: list[int] = []
-    try:
-        while news := [one for one in started_by(address.pid) if one not in stopped]:
-            for process in news:
-                stopped.append(process)
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGSTOP)
-        assert stopped, "the server has no workers here"
-        yield
-    finally:
-        for process in stopped:
-            with suppress(ProcessLookupError):  # ended meanwhile
-                os.kill(process, signal.SIGCONT)
+    with address.log.open() as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        try:
+            while news := [one for one in started_by(address.pid) if one not in stopped]:
+                for process in news:
+                    stopped.append(process)
+                    with suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGSTOP)
+            assert stopped, "the server has no workers here"
+            yield
+        finally:
+            for process in stopped:
+                with suppress(ProcessLookupError):  # ended meanwhile
+                    os.kill(process, signal.SIGCONT)
 
 
 def end(address: Server) -> None:
