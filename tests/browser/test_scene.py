@@ -339,3 +339,16 @@ def test_in_a_step_every_dial_is_in_the_address(open_page):
         page.locator(name).bounding_box()["y"] for name in (".fp-scene", ".st-key-scene_row")
     )
     assert picture < dials
+
+
+def test_a_chart_behind_a_switch_is_drawn_once_it_is_seen(open_page):
+    page = open_page("/", {"autoplay": "false", "rounds": 10, "round": 2})
+    hidden = page.locator(".fp-plot[data-panel=scene-bytes]")
+    expect(hidden).to_be_hidden()
+    assert hidden.locator("svg").count() == 0
+    set_slider(page, "participation", 0.5)
+    drawn(page)
+    page.get_by_role("button", name="Bytes").click()
+    expect(hidden.locator(".main-svg").first).to_be_visible()
+    seen = hidden.evaluate("(one) => [one.data.length, one.clientWidth - one._fullLayout.width]")
+    assert seen[0] > 0 and abs(seen[1]) <= 1

@@ -113,17 +113,19 @@ class DuelView {
     const forward = this.shown !== undefined && round === this.shown + 1;
     this.shown = round;
     const present = stage.present[round];
+    // All sizes before anything is drawn: a question after that lays the page out once more.
+    const sizes = this.sides.map(({ map }) => [map.clientWidth, map.clientHeight]);
     this.cards.forEach(({ classList }, at) => {
       classList.toggle("fp-present", present[at] === "1");
       classList.toggle("fp-absent", round > 0 && present[at] !== "1");
     });
-    for (const { side, sent, message, components, map, off } of this.sides) {
+    this.sides.forEach(({ side, sent, message, components, map, off }, at) => {
       this.paint(message, round);
       this.paint(components, round);
-      this.scatter(map, side, round);
+      this.scatter(map, side, round, sizes[at]);
       off.textContent = side.off[round];
       sent.classList.toggle("fp-sending", round > 0);
-    }
+    });
     this.stamps();
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (round > 0) this.aim(still);
@@ -181,11 +183,10 @@ class DuelView {
   }
 
   // The attacked client's records as squares, above those of the others.
-  scatter(canvas, side, round) {
+  scatter(canvas, side, round, [wide, high]) {
     const { stage, view: { theme } } = this;
     const { owners, attacked } = stage;
     const scale = window.devicePixelRatio || 1;
-    const [wide, high] = [canvas.clientWidth, canvas.clientHeight];
     if (!wide) return;
     Object.assign(canvas, { width: wide * scale, height: high * scale });
     const context = canvas.getContext("2d");

@@ -143,6 +143,12 @@ class PanelView {
     this.plot.style.minHeight = `${this.height()}px`; // no jump when the chart arrives
     this.drawing = this.drawing.then(() => loadPlotly()).then(async (plotly) => {
       if (this.gone) return;
+      // A chart that nobody sees is drawn when it comes into sight: `fit` hears of that.
+      this.unseen = this.plot.clientWidth === 0;
+      if (this.unseen) {
+        this.plot.dataset.drawn = this.view.data.digest;
+        return;
+      }
       const { data, layout } = this.figure();
       this.shown = this.view.round;
       await plotly.react(this.plot, data, layout, { displayModeBar: false, responsive: false, doubleClick: "reset" });
@@ -171,12 +177,14 @@ class PanelView {
   }
 
   fit() {
-    if (!this.listening || this.gone || !this.plot.isConnected) return;
+    if (!(this.listening || this.unseen) || this.gone || !this.plot.isConnected) return;
     cancelAnimationFrame(this.fitting);
     this.fitting = requestAnimationFrame(() => {
       this.view.measure();
       const { clientWidth: width, _fullLayout: full } = this.plot;
-      if (width > 0 && (Math.abs(width - full.width) > 1 || Math.abs(this.height() - full.height) > 1)) this.draw();
+      // One that is being drawn for the first time has no size yet.
+      const fits = !full || (Math.abs(width - full.width) <= 1 && Math.abs(this.height() - full.height) <= 1);
+      if (width > 0 && (this.unseen || !fits)) this.draw();
     });
   }
 
