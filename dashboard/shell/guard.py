@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard.shell import jobs, limits, workers
+from dashboard.shell import jobs, limits, upload, workers
 
 #: Files that one session may hold at a time.
 FILES = 3
@@ -137,7 +137,7 @@ def state() -> dict[str, Any]:
             round(_cpu_seconds(pid), 2) for pid in (pool.processes() if pool else ())
         ],
         "memory_peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-        "limits": vars(limits.LIMITS) | {"upload_mb": limits.UPLOAD_MB, "workers": limits.WORKERS},
+        "limits": vars(limits.LIMITS) | {"upload_mb": upload.UPLOAD_MB, "workers": limits.WORKERS},
     }
 
 

@@ -1,10 +1,8 @@
-"""What this server gives one visitor: the limits of the environment, all in one place."""
+"""The environment's limits of what one visitor gets; workers read them, without Streamlit."""
 
 import os
 from dataclasses import fields, replace
 from typing import Any
-
-import streamlit as st
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
@@ -48,9 +46,6 @@ AT_ONCE = number("FEDPCA_JOBS", WORKERS or 2)
 WAITING = number("FEDPCA_WAITING", 1000, least=0)
 #: Megabytes of finished results that are kept for the next visitor.
 CACHE_MB = number("FEDPCA_CACHE_MB", 256)
-#: Megabytes of one's own file: server.maxUploadSize in .streamlit/config.toml, or
-#: STREAMLIT_SERVER_MAX_UPLOAD_SIZE.
-UPLOAD_MB = int(st.get_option("server.maxUploadSize"))
 # Arrow's own allocator takes a gigabyte of addresses with the first table of texts, which the limit
 # of a worker counts: the Anomalies page was refused its own default.
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")

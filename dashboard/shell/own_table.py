@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard.shell import jobs, layout, limits
 from dashboard.shell.controls import Controls, itself, plain
+from dashboard.shell.upload import UPLOAD_MB
 from dashboard.shell.upload import upload as uploaded
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.catalogue import OWN_TABLE, TABLE_SUFFIXES
@@ -61,7 +62,7 @@ def choose(explanation: str) -> tuple[OwnData | None, TableFacts | None]:
     file = uploaded(
         "Your file",
         type=list(TABLE_SUFFIXES),
-        help=f"{explanation} CSV, Parquet, or a matrix of NumPy; at most {limits.UPLOAD_MB} MB. It "
+        help=f"{explanation} CSV, Parquet, or a matrix of NumPy; at most {UPLOAD_MB} MB. It "
         "stays in the memory of this session and is never written to a disk.",
     )
     if file is not None and st.session_state.get(f"{_STATE}_file") != file.file_id:

@@ -63,8 +63,8 @@ def _warm() -> None:
     if (workers := importlib.import_module("dashboard.shell.workers").pool()) is not None:
         workers.start()
     importlib.import_module("dashboard.shell.log").to_standard_error()
-    limits = importlib.import_module("dashboard.shell.limits")
-    importlib.import_module("dashboard.shell.streamlit_internals").prepare(limits.UPLOAD_MB)
+    most = importlib.import_module("dashboard.shell.upload").UPLOAD_MB
+    importlib.import_module("dashboard.shell.streamlit_internals").prepare(most)
     _open_pages()
     gc.collect()
     gc.freeze()

@@ -117,6 +117,14 @@ def test_a_server_that_ends_amid_work_says_nothing():
     assert not any(Path("/proc", process, "exe").exists() for process in processes)
 
 
+def test_a_worker_needs_no_streamlit():
+    code = "import dashboard.shell.workers, sys; print({'streamlit', 'plotly'} & {*sys.modules})"
+    told = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == "set()"
+
+
 def test_a_pool_that_was_closed_starts_nothing():
     """A thread that finds its worker gone as the server ends would begin another one."""
     one = Pool(1)
