@@ -179,6 +179,12 @@ def test_the_first_answer_comes_after_two_draws_and_others_refine_it():
     assert counts[:3] == [2, 3, 4] and max(counts) == 20
 
 
+def test_what_is_deployed_already_is_no_defence_of_its_own():
+    names = ["As it is", "Secure sums", "Noise of 3% on uploads (masking)", "Private source, ε = 1"]
+    assert LeakCheck().pieces(replace(FEW, participation=1.0, epsilon=10.0)) == names
+    assert LeakCheck().pieces(replace(FEW, features=500)) == ()
+
+
 def test_what_the_draws_do_not_agree_on_is_said_as_a_share():
     def said(*places, target=Target.COVARIANCE):
         deployment = stated(CheckSettings(values="real"))

@@ -16,15 +16,16 @@ from fedpca_core.shares import NARROW, SURE, counted
 from fedpca_core.steps import Run, Step
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
+from fedpca_core.study.pieces import InPieces
 from fedpca_core.trial import findings, without_run
 
 #: Draws of stand-in records that are attacked: at least, and where they do not agree. Fewer where
 #: an attack searches.
 DRAWS, FEWER = (20, 80), (12, 48)
 #: What may be done about a leak, and the settings that do it.
+AS_IT_IS = "As it is"
 DEFENCES: Mapping[str, Mapping[str, Any]] = {
-    "As it is": {},
+    AS_IT_IS: {},
     "Secure sums": {"secure_aggregation": True},
     "Secure sums, everybody in every round": {"secure_aggregation": True, "participation": 1.0},
     "Noise of 3% on uploads (masking)": {"upload_noise": 0.03},
@@ -74,42 +75,43 @@ def attempts(settings: CheckSettings) -> Iterator[list[Attacked]]:
                 return
 
 
-class LeakCheck(Study[CheckSettings, Checked]):
-    """Say which attack applies to a deployment, what it gets, and what stops it."""
+class LeakCheck(InPieces[CheckSettings, Checked]):
+    """Say which attack applies to a deployment, what it gets and, a piece each, what stops it."""
 
     key: ClassVar[str] = "leak_check"
     title: ClassVar[str] = "Leak check"
+    unit: ClassVar[str] = "defences"
     most: ClassVar[Cost] = Cost(megabytes=500, seconds=120)
     seconds: ClassVar[float] = 180.0
 
-    def run(self, settings: CheckSettings, data: OwnData | None = None) -> Run[Checked]:
-        c = settings
+    def pieces(self, settings: CheckSettings) -> Sequence[str]:
+        every: dict[CheckSettings, str] = {}
+        for name, changes in DEFENCES.items():
+            every.setdefault(replace(settings, **changes), name)
+        return list(every.values()) if runnable(settings) else ()
+
+    def piece(self, settings: CheckSettings, data: OwnData | None) -> Run[Checked]:
+        components, most = settings.components, settings.features - 1
         require(
-            c.components < c.features,
-            f"{c.components} components of {c.features} features leave nothing to find; choose "
-            f"fewer components, at most {c.features - 1}.",
+            components <= most,
+            f"{components} components of {most + 1} features leave nothing to find; choose fewer "
+            f"components, at most {most}.",
         )
-        if not runnable(c):
-            counted = without_run(stated(c), targets(c))
-            return Checked(tuple(counted), 0, pd.DataFrame())
+        yield Step(0.0, "Counting")
+        return Checked(tuple(without_run(stated(settings), targets(settings))), 0, pd.DataFrame())
+
+    def run_piece(self, settings: CheckSettings, which: str, data: OwnData | None) -> Run[Checked]:
+        chosen = replace(settings, **DEFENCES[which])
         made: list[Attacked] = []
-        yield Step(0.0, "Attacking a stand-in")
-        for made in attempts(c):
-            done = len(made)
-            some = Checked(_found(made), done, pd.DataFrame()) if done > 1 else None
-            yield Step(0.5 * done / draws(c)[1], f"Attacked {done} stand-ins", some)
-        said = _found(made)
-        rows: list[dict[str, object]] = []
-        seen: list[CheckSettings] = []
-        for number, (name, changes) in enumerate(DEFENCES.items(), 1):
-            chosen = replace(c, **changes)
-            if chosen not in seen:
-                tries = made if chosen == c else []
-                rows.append({"defence": name, **_defended(chosen, tries)})
-                seen.append(chosen)
-            share = 0.5 + 0.5 * number / len(DEFENCES)
-            yield Step(share, name, Checked(said, len(made), pd.DataFrame(rows)))
-        return Checked(said, len(made), pd.DataFrame(rows))
+        for made in attempts(chosen) if which == AS_IT_IS else ():
+            some = Checked(_found(made), len(made), pd.DataFrame()) if len(made) > 1 else None
+            yield Step(len(made) / draws(chosen)[1], f"attacked {len(made)} stand-ins", some)
+        row = {"defence": which, **_defended(chosen, made)}
+        return Checked(_found(made) if made else (), len(made), pd.DataFrame([row]))
+
+    def gathered(self, settings: CheckSettings, found: Sequence[Checked]) -> Checked:
+        rows = [row for one in found for row in one.defences.to_dict("records")]
+        return replace(found[0], defences=pd.DataFrame(rows))
 
     def tables(self, result: Checked, settings: CheckSettings) -> dict[str, pd.DataFrame]:
         tables = {"findings": frame(result.findings)}
