@@ -67,8 +67,9 @@ def sheet(
     *,
     link: str = "",
     data: OwnData | None = None,
+    lead: Sequence[str] = (),
 ) -> Sheet:
-    """The sheet of a page whose studies have these results, the most telling one first."""
+    """The sheet of a page whose studies have these results, the most telling first, and a lead."""
     read, prepared = read_of(results.values())
     setting = caption(settings, results.values(), data, whole=True)
     made = Sheet(
@@ -103,7 +104,7 @@ def sheet(
     return replace(
         made,
         pictures=pictures,
-        answer=[powers(text) for text in made.answer],
+        answer=[powers(text) for text in (*lead, *made.answer)],
         tables={
             label: table.rename(columns=powers).map(powers) for label, table in made.tables.items()
         },

@@ -7,12 +7,13 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
-from dashboard.shell import bundle, figures, handout, layout
+from dashboard.shell import bundle, figures, handout, jobs, layout
 from dashboard.shell.navigation import door
 from fedpca_core.settings import Settings
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
 
+_SO_FAR = "**So far:** the page was still computing when this sheet was made."
 Parameters = Mapping[str, str | int | float | bool | Sequence[str]]
 
 
@@ -39,10 +40,7 @@ def take_away(
     data: OwnData | None,
     *ways: tuple[Any, ...],
 ) -> None:
-    """One button “Share”, drawn for who opens it: what `offers` has of the results by then.
-
-    Beside it stand ``ways`` on, each as `door` takes it.
-    """
+    """One button “Share”, with what `offers` has when it is opened, and ``ways`` on, see `door`."""
     with st.container(horizontal=True, vertical_alignment="center"):
         share = st.popover(
             "Share", icon=":material/share:", key=f"share-{settings.kind}", on_change="rerun"
@@ -57,8 +55,7 @@ def take_away(
 def offers(
     settings: Settings, results: Mapping[Study[Any, Any], Any], data: OwnData | None
 ) -> None:
-    """The link, the configuration file, the page on one sheet, every table of the studies that
-    have a result, and all of it with the figures in one archive."""
+    """The link, the settings, and of what has a result the sheet, the tables, and an archive."""
     name = settings.kind
     copy_link(settings.query())
     asked, icon = settings.to_json().encode, ":material/settings:"
@@ -101,9 +98,12 @@ def hand_out(
 ) -> None:
     """Offer the picture, and the page on one sheet, as HTML and as PDF."""
     printers, address_ = figures.kept(), link(settings.query())
+    known = [jobs.registry().find(study.identity(settings, data)) for study in results]
+    lead = [_SO_FAR] * any(job is not None and not job.done for job in known)
 
     def made(form: Callable[[handout.Sheet], str | bytes]) -> Callable[[], Any]:
-        return lambda: form(handout.sheet(settings, results, printers, link=address_, data=data))
+        more: dict[str, Any] = {"link": address_, "data": data, "lead": lead}
+        return lambda: form(handout.sheet(settings, results, printers, **more))
 
     def picture() -> bytes:
         below = bundle.caption(settings, results.values(), data)

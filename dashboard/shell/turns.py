@@ -12,8 +12,7 @@ from contextlib import contextmanager
 LONG_SECONDS = 5.0
 #: What follows the first piece of a result is done from so many seconds on after its beginning, if
 #: others wait: a first picture for everybody. Longer than people leave a dial alone, since a server
-#: that makes second pieces first falls behind and stays there; who is still there after it waits
-#: for all of it, and is then served like anybody else.
+#: that makes second pieces first falls behind and stays there.
 LATER_SECONDS = 20.0
 
 

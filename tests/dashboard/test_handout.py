@@ -6,12 +6,13 @@ import math
 import re
 from dataclasses import replace
 from datetime import date
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.shell import handout
+from dashboard.shell import handout, jobs, share
 from dashboard.shell.bundle import caption
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.catalogue import PAGES, studies_of
@@ -42,9 +43,13 @@ LINK = "http://localhost:8501/which?features=6"
 
 
 @pytest.fixture(scope="module")
-def made():
-    result = outcome(Recommendation().run(ASKED))
-    return handout.sheet(ASKED, {Recommendation(): result}, {}, link=LINK)
+def advice():
+    return {Recommendation(): outcome(Recommendation().run(ASKED))}
+
+
+@pytest.fixture(scope="module")
+def made(advice):
+    return handout.sheet(ASKED, advice, {}, link=LINK)
 
 
 def test_it_has_question_answer_figure_findings_guarantee_settings_link_and_citation(made):
@@ -293,3 +298,20 @@ def test_one_of_a_thing_is_no_several(settings):
     results = {study: outcome(study.run(settings)) for study in studies_of(settings)}
     page = re.sub(r"<[^>]*>", " ", handout.page(handout.sheet(settings, results, {})))
     assert [page[one.start() - 60 : one.end()] for one in MANY_OF_ONE.finditer(page)] == []
+
+
+def test_a_sheet_of_a_part_of_the_results_says_so(monkeypatch, advice):
+    makers, job = {}, jobs.Job(None)
+
+    def offered(title, make, *_, **__):
+        makers[title] = make
+
+    monkeypatch.setattr(share.layout, "download", offered)
+    monkeypatch.setattr(share, "link", lambda _: LINK)
+    monkeypatch.setattr(share.figures, "kept", dict)
+    monkeypatch.setattr(share.jobs, "registry", lambda: SimpleNamespace(find=lambda _: job))
+    for done in (False, True):
+        if done:
+            job.end()
+        share.hand_out(ASKED, advice, None)
+        assert ("still computing" in makers["One page as HTML"]()) is not done
