@@ -20,5 +20,5 @@ class OpenedSettings(Settings):
     client: int = shared("client")
     grid: str = choice("real", "Values of the records")
     unmask: bool = narrowed("unmask", False, view=False)
-    stated_trace: float = number(0.0, "Trace of the matrix", 0.0, 1e12, 0.1, key="trace")
+    stated_trace: float = number(0.0, "Trace of the matrix, if known", 0.0, 1e12, 0.1, key="trace")
     budget: int = narrowed("budget", 500)
