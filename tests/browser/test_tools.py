@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -77,21 +78,26 @@ def test_who_holds_the_computing_is_alone_until_the_end(tmp_path):
                 holds.set()
                 release.wait(10)
 
-        def still() -> bool:
+        def becomes(state: str) -> bool:
+            """A signal takes effect when the process has its turn."""
             (child,) = started_by(process.pid)
-            return Path(f"/proc/{child}/stat").read_text().split()[2] == "T"
+            for _ in range(500):
+                if Path(f"/proc/{child}/stat").read_text().split()[2] == state:
+                    return True
+                time.sleep(0.01)
+            return False
 
         events = [(threading.Event(), threading.Event()) for _ in range(2)]
         threads = [threading.Thread(target=held, args=pair) for pair in events]
         threads[0].start()
-        assert events[0][1].wait(5) and still()
+        assert events[0][1].wait(5) and becomes("T")
         threads[1].start()
         assert not events[1][1].wait(0.2)
         events[0][0].set()
-        assert events[1][1].wait(5) and still()
+        assert events[1][1].wait(5) and becomes("T")
         events[1][0].set()
         for thread in threads:
             thread.join()
         (child,) = started_by(process.pid)
-        assert not still()
+        assert becomes("S")
         subprocess.run(["kill", str(child)], check=True)
