@@ -13,7 +13,7 @@ from fedpca_core.settings import Settings
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
 
-_SO_FAR = "**So far:** the page was still computing when this sheet was made."
+_SO_FAR = "**So far:** made of a part of the results; the page was still computing."
 Parameters = Mapping[str, str | int | float | bool | Sequence[str]]
 
 

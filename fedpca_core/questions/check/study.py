@@ -22,8 +22,8 @@ from fedpca_core.trial import findings, without_run
 #: Draws of stand-in records that are attacked: at least, and where they do not agree. Fewer where
 #: an attack searches.
 DRAWS, FEWER = (20, 80), (12, 48)
-#: What may be done about a leak, and the settings that do it.
 AS_IT_IS = "As it is"
+#: What may be done about a leak, and the settings that do it.
 DEFENCES: Mapping[str, Mapping[str, Any]] = {
     AS_IT_IS: {},
     "Secure sums": {"secure_aggregation": True},
@@ -80,7 +80,7 @@ class LeakCheck(InPieces[CheckSettings, Checked]):
 
     key: ClassVar[str] = "leak_check"
     title: ClassVar[str] = "Leak check"
-    unit: ClassVar[str] = "defences"
+    unit: ClassVar[str] = "deployments"
     most: ClassVar[Cost] = Cost(megabytes=500, seconds=120)
     seconds: ClassVar[float] = 180.0
 
