@@ -10,14 +10,8 @@ from bench.bench_scene import REPEAT, first, turned
 from scripts.browser import chromium
 
 DIALS = (("/converge", "heterogeneity"), ("/attack?epsilon=10", "heterogeneity"))
-#: Notes when the first chart stands, in milliseconds since the navigation began.
-_CHART = """new MutationObserver((_, watch) => {
-  if (!document.querySelector('.fp-plot[data-drawn], .fp-replay[data-digest]')) return;
-  window.stands = performance.now();
-  watch.disconnect();
-}).observe(document, { childList: true, subtree: true, attributes: true });"""
-
-_REPAINTED = "(before) => document.querySelector('[data-digest]').dataset.digest !== before"
+_CHART = "document.querySelector('.fp-plot[data-drawn], .fp-replay[data-digest]')"
+_REPAINTED = "document.querySelector('[data-digest]').dataset.digest !== former"
 
 
 def main() -> None:

@@ -16,17 +16,18 @@ REPEAT = 5
 #: Moves of every slider, there and back.
 MOVES = 6
 DIALS = ("clients", "heterogeneity", "penalty", "participation", "epsilon")
-#: Notes when the picture stands, which then rests, in milliseconds since the navigation began.
-_STANDS = """new MutationObserver((_, watch) => {
-  if (!document.querySelector('.fp-replay.fp-scene')?.dataset.digest) return;
-  window.stands = performance.now();
-  watch.disconnect();
-}).observe(document, { childList: true, subtree: true, attributes: true });"""
-_DRAWN = """(before) => {
-  const digest = document.querySelector('.fp-replay').dataset.digest;
-  const plots = [...document.querySelectorAll('.fp-plot')];
-  return digest !== before && plots.every((plot) => plot.dataset.drawn === digest);
-}"""
+#: Notes at which frame something stands first, in milliseconds since the navigation began. Who
+#: asked again and again meanwhile would be in the way.
+_NOTE = """window.stands = 0;
+  new MutationObserver((_, watch) => {
+    if (!(STANDS)) return;
+    watch.disconnect();
+    requestAnimationFrame(() => { window.stands = performance.now(); });
+  }).observe(document, { childList: true, subtree: true, attributes: true });"""
+_SCENE = "document.querySelector('.fp-replay.fp-scene')?.dataset.digest"
+#: Another picture than ``former``, with all its charts.
+_DRAWN = """[...document.querySelectorAll('.fp-plot, .fp-replay')].every(
+  ({ dataset: { drawn, digest } }) => ![undefined, former].includes(drawn ?? digest))"""
 
 
 def main() -> None:
@@ -55,31 +56,34 @@ def _waits(address: str) -> None:
     stands = []
     for _ in range(REPEAT):
         with chromium() as browser:
-            stands.append(first(browser, address, _STANDS))
+            stands.append(first(browser, address, _SCENE))
     print(f"first picture, fresh profile: {statistics.median(stands):.0f} ms", end=" ")
     print(f"({min(stands):.0f} to {max(stands):.0f})")
     print(f"load: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
 
 
 def turned(page: Any, dial: str, done: str = _DRAWN) -> list[float]:
-    """From a key on a slider to the last chart drawn; runs that no one has seen before."""
+    """From a key on a slider to the frame with the last chart; runs no one has seen before."""
     page.locator(f".st-key-{dial} input[type=range]").focus()
     waits = []
     back = "ArrowLeft" if dial in ("participation", "epsilon") else "ArrowRight"
     for _ in range(MOVES):
-        before = page.locator("[data-digest]").first.get_attribute("data-digest")
-        began = time.perf_counter()
+        page.evaluate(f"""() => {{
+          const former = document.querySelector('[data-digest]').dataset.digest;
+          const press = () => {{ window.pressed = performance.now(); }};
+          addEventListener('keydown', press, {{ once: true, capture: true }});
+          {_NOTE.replace("STANDS", done)} }}""")
         page.keyboard.press(back)
-        page.wait_for_function(done, arg=before, polling=5, timeout=30_000)
-        waits.append(1e3 * (time.perf_counter() - began))
+        page.wait_for_function("window.stands", polling=100, timeout=30_000)
+        waits.append(float(page.evaluate("window.stands - window.pressed")))
         time.sleep(0.7)
     return waits
 
 
-def first(browser: Any, address: str, watching: str) -> float:
-    """When what a script watches for first stands, in a browser that has never been here."""
+def first(browser: Any, address: str, stands: str) -> float:
+    """When something first stands, in a browser that has never been here."""
     context = browser.new_context(bypass_csp=True, viewport={"width": 1440, "height": 900})
-    context.add_init_script(watching)
+    context.add_init_script(_NOTE.replace("STANDS", stands))
     page = context.new_page()
     time.sleep(1.0)  # the browser itself has come to rest
     page.goto(address, wait_until="commit")

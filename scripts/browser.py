@@ -103,13 +103,6 @@ def _starts(path: str) -> bool:
     return subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0
 
 
-def _install() -> None:
-    """Try each way in turn until one succeeds; what the tools say is left visible."""
-    for commands in _ways_to_install():
-        if all(map(_run, commands)):
-            return
-
-
 def _run(command: list[str]) -> bool:
     print("$", *command, flush=True)
     return subprocess.run(command, check=False).returncode == 0
@@ -135,7 +128,8 @@ def main() -> int:
         find()
     except NoBrowser:
         if "CHROMIUM" not in os.environ:
-            _install()
+            # Each way in turn until one succeeds; what the tools say is left visible.
+            any(all(map(_run, commands)) for commands in _ways_to_install())
     try:
         print(f"Browser for the tests: {find()}")
     except NoBrowser as reason:

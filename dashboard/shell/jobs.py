@@ -52,6 +52,9 @@ CROWD_SECONDS, LONGEST_PAUSE = 0.1, 4.0
 MOST_PATIENCE = 2.0
 #: So often whoever waits listens whether the visitor asks for something else.
 LISTEN_SECONDS = 0.1
+#: What runs beside a page begins so late, for a dial that was turned is soon turned once more; the
+#: page looks after that, since every look costs the browser as much as a part of a turn.
+REST_SECONDS, FIRST_LOOK_SECONDS = 1.5, 2.5
 #: So many looks of a tab may be on their way while it hears of a new address.
 MOST_OVERTAKEN = 3
 #: A page with a partial picture is not drawn anew before, and later where many jobs wait.
@@ -259,7 +262,10 @@ class Registry:
             result = work(job)
             if result is not None and result is not job.result:
                 job.result, job.look = result, ""
-            job.megabytes = _megabytes(job.result)
+            # Visitors see it already, and what they have drawn of it is kept with it: it may grow
+            # while it is written down, which is then begun anew.
+            written = streamlit_internals.undisturbed(lambda: pickle.dumps(job.result, protocol=5))
+            job.megabytes = len(written) / 2**20
         except workers.Unlucky as refusal:
             job.refusal, job.unlucky = str(refusal), True
         except InvalidInput as refusal:
@@ -276,15 +282,6 @@ class Registry:
             job._seen.clear()
             ending = "refused" if job.refusal else "stopped" if job.stopped else "done"
             log.job(job.key, job.took, ending, job.megabytes)
-
-
-def _megabytes(result: Any) -> float:
-    """How much a result holds.
-
-    Visitors see it already, and what they have drawn of it is kept with it: it may grow while it is
-    written down, which is then begun anew.
-    """
-    return streamlit_internals.undisturbed(lambda: len(pickle.dumps(result, protocol=5)) / 2**20)
 
 
 @st.cache_resource(show_spinner=False)
@@ -349,9 +346,17 @@ def _asked(
     study: Study[S, R], settings: S, data: OwnData | None = None, long: bool = False, **who: Any
 ) -> Job:
     """The job of a study that no progress is shown of; ``who`` asks, see `Registry.submit`."""
+
+    def run() -> Run[R]:
+        rested = time.monotonic() + REST_SECONDS * long
+        while time.monotonic() < rested:
+            yield workers.WAITING
+            time.sleep(LISTEN_SECONDS)
+        return (yield from workers.run(study, settings, data, long))
+
     return registry().submit(
         study.identity(settings, data),
-        lambda job: follow(job, workers.run(study, settings, data, long)),
+        lambda job: follow(job, run()),
         min(study.seconds, limits.LIMITS.seconds),
         **who,
     )
@@ -402,7 +407,7 @@ def beside(
         draw(None)
         return
     job = _asked(study, settings, data, long=True, visitor=visitor, followed=before == key)
-    pause = None if job.done else 2 * registry().pause()
+    pause = None if job.done else max(FIRST_LOOK_SECONDS, 2 * registry().pause())
 
     @st.fragment(run_every=pause)
     def look() -> None:

@@ -72,12 +72,6 @@ def parameters(controls: Controls[SceneSettings]) -> None:
                         own_table.to_fit(controls)
 
 
-def _price_of_attack(scene: Scene) -> str:
-    """What it takes to run what was left waiting; empty where nothing was."""
-    waiting = [one.seconds for one in scene.findings[-1] if one.status is Status.NOT_TRIED]
-    return f"≈ {lasting(max(waiting))}" if any(waiting) else ""
-
-
 def opening(
     settings: SceneSettings, scene: Scene | None, controls: Controls[SceneSettings]
 ) -> None:
@@ -258,6 +252,7 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
     # Beside what the client would be off alone stands what it gets for sending, unless it is asked.
     end = "" if "answer" in settings.hide else f" → {angle(scene.sines[-1])}"
     sent = {"": f"sends: {plain}", "mask": "sends: masked matrix"}.get(protection, f"({name})")
+    waiting = [one.seconds for one in scene.findings[-1] if one.status is Status.NOT_TRIED]
     return Side(
         title=method.title,
         colour=settings.method,
@@ -273,7 +268,7 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
         ],
         stamp=f"{scene.records} of {scene.records}",
         note="stored" if scene.earlier else "exact",
-        attack=_price_of_attack(scene),
+        attack=f"≈ {lasting(max(waiting))}" if any(waiting) else "",
         since=scene.certified,
     )
 

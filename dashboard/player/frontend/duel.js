@@ -29,7 +29,7 @@ class DuelView {
     this.node.replaceChildren(this.clients, ...this.sides.map(({ sent }) => sent), this.wires);
     for (const old of this.view.node.querySelectorAll(":scope > .fp-learnt")) old.remove();
     this.view.node.append(...this.sides.map(({ learnt }) => learnt));
-    this.shown = undefined;
+    this.shown = this.room = undefined;
     requestAnimationFrame(() => this.lay());
   }
 
@@ -81,12 +81,18 @@ class DuelView {
     return svg;
   }
 
-  // Out of every card up to one line, along it, and down into both messages.
+  // All sizes are asked before anything is drawn: a question after that lays the page out once more.
   lay() {
     if (!this.cards) return;
+    this.room = this.sides.map(({ map }) => [map.clientWidth, map.clientHeight]);
     const box = this.node.getBoundingClientRect();
-    if (!box.width) return;
-    this.wires.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);
+    if (box.width) this.wire(box);
+    this.shown = undefined;
+    this.show();
+  }
+
+  // Out of every card up to one line, along it, and down into both messages.
+  wire(box) {
     const ends = this.sides.map(({ message }) => message.canvas.getBoundingClientRect());
     const below = ends.some((end) => end.top > this.clients.getBoundingClientRect().bottom - 4);
     this.paths = below ? [] : this.cards.flatMap((card, at) => {
@@ -99,10 +105,9 @@ class DuelView {
         return line;
       });
     });
+    this.wires.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);
     // The attacked client's lies above the others.
     this.wires.replaceChildren(...[...this.paths].sort((one, other) => one.classList.length - other.classList.length));
-    this.shown = undefined;
-    this.show();
   }
 
   show() {
@@ -113,8 +118,6 @@ class DuelView {
     const forward = this.shown !== undefined && round === this.shown + 1;
     this.shown = round;
     const present = stage.present[round];
-    // All sizes before anything is drawn: a question after that lays the page out once more.
-    const sizes = this.sides.map(({ map }) => [map.clientWidth, map.clientHeight]);
     this.cards.forEach(({ classList }, at) => {
       classList.toggle("fp-present", present[at] === "1");
       classList.toggle("fp-absent", round > 0 && present[at] !== "1");
@@ -122,7 +125,7 @@ class DuelView {
     this.sides.forEach(({ side, sent, message, components, map, off }, at) => {
       this.paint(message, round);
       this.paint(components, round);
-      this.scatter(map, side, round, sizes[at]);
+      if (this.room) this.scatter(map, side, round, this.room[at]); // `lay` draws it first
       off.textContent = side.off[round];
       sent.classList.toggle("fp-sending", round > 0);
     });

@@ -70,7 +70,10 @@ class PanelView {
       element("div", { class: "fp-tools" }, this.reset, this.png, this.svg)),
     this.legend, element("div", { class: "fp-stage" }, this.plot, this.overlay), this.description);
     this.drawing = Promise.resolve();
-    this.sizes = new ResizeObserver(() => this.fit());
+    this.sizes = new ResizeObserver(([{ contentRect }]) => {
+      this.width = contentRect.width;
+      this.fit();
+    });
     this.sizes.observe(this.plot);
   }
 
@@ -114,8 +117,14 @@ class PanelView {
     if (had && focused) this.legend.querySelector(`[data-curve="${CSS.escape(focused)}"]`)?.focus();
   }
 
+  // As the browser last told: to ask amid a drawing lays the page out once more.
+  wide() {
+    this.width ??= this.plot.clientWidth;
+    return this.width;
+  }
+
   narrow() {
-    return this.plot.clientWidth > 0 && this.plot.clientWidth < 420;
+    return this.wide() > 0 && this.wide() < 420;
   }
 
   height() {
@@ -129,7 +138,7 @@ class PanelView {
     const layout = layoutOf(panel, view.theme, coarse, this.narrow());
     layout.height = this.height();
     // Plotly would find the width out by styling the page once more; `fit` follows later changes.
-    Object.assign(layout, { autosize: false, width: this.plot.clientWidth || undefined });
+    Object.assign(layout, { autosize: false, width: this.wide() || undefined });
     if (!panel.compact && this.narrow()) {
       layout.xaxis.nticks = 5;
       layout.margin.r = 8;
@@ -144,7 +153,7 @@ class PanelView {
     this.drawing = this.drawing.then(() => loadPlotly()).then(async (plotly) => {
       if (this.gone) return;
       // A chart that nobody sees is drawn when it comes into sight: `fit` hears of that.
-      this.unseen = this.plot.clientWidth === 0;
+      this.unseen = this.wide() === 0;
       if (this.unseen) {
         this.plot.dataset.drawn = this.view.data.digest;
         return;
@@ -181,7 +190,7 @@ class PanelView {
     cancelAnimationFrame(this.fitting);
     this.fitting = requestAnimationFrame(() => {
       this.view.measure();
-      const { clientWidth: width, _fullLayout: full } = this.plot;
+      const { width, plot: { _fullLayout: full } } = this;
       // One that is being drawn for the first time has no size yet.
       const fits = !full || (Math.abs(width - full.width) <= 1 && Math.abs(this.height() - full.height) <= 1);
       if (width > 0 && (this.unseen || !fits)) this.draw();

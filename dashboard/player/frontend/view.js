@@ -57,6 +57,7 @@ class View {
 
   update(bytes) {
     const theme = readTheme(this.node, this.theme);
+    this.measure(); // before anything is changed, which would have to be laid out for the answer
     const digest = this.data?.digest;
     const data = decode(bytes);
     if (digest === data.digest && this.theme.signature === theme.signature) return;
@@ -140,11 +141,12 @@ class View {
 
   // The height of compact charts, asked once for all of them: every answer styles the page anew.
   measure() {
+    this.measured = this.node.className;
     this.plotHeight = parseInt(getComputedStyle(this.node).getPropertyValue("--fp-plot-height"), 10);
   }
 
   updatePanels() {
-    if (this.data.panels.some((panel) => panel.compact)) this.measure();
+    if (this.measured !== this.node.className) this.measure();
     const wanted = new Set(this.data.panels.map((panel) => panel.key));
     for (const [key, panel] of this.panels) {
       if (!wanted.has(key)) {
