@@ -155,11 +155,13 @@ class Finding:
         """What the server has of it, as a page prints it: without “the server” and a full stop."""
         if self.status is Status.PROVED_CLOSED:
             return f"cannot, because {self.basis}"
+        pairs = self.share is not None and self.share.of == "pairs"
+        got = "a member ranked above a stranger" if pairs else str(self.figure)
         often = "" if self.share is None else f", in {self.share}"
         if self.status is Status.OPEN:
-            return f"has it: {self.figure}{often}; {self.basis}"
+            return f"has it: {got}{often}; {self.basis}"
         if self.status is Status.PARTLY:
-            return f"has {self.figure}{often}; {self.basis}"
+            return f"has {got}{often}; {self.basis}"
         if self.status is Status.NOT_OPENED:
             draws = 1 if self.figure is None else self.figure.draws
             many = "our one attack" if self.tried == 1 else f"any of our {self.tried} attacks"

@@ -39,6 +39,7 @@ def experiment() -> None:
         chapter = story.choose(controls)
         if chapter is None:  # in a step all of it hangs on the parameters
             controls.runs = ("picture", "opening", "taken", "known", "curves")
+        door("trace", "Open a run")
         with st.popover("Pages", icon=":material/menu:", key="pages_front"):
             st.html(listed(ENTRIES[0].name))
         icon, key = ":material/share:", "share_front"

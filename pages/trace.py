@@ -1,32 +1,55 @@
 """Open the file of a run, from a federation of one's own, and read it as its server could."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import streamlit as st
 
 from dashboard.shell import jobs, layout, script, share
-from dashboard.shell.controls import Controls
+from dashboard.shell.controls import Controls, plain
 from dashboard.shell.parts import lay_out
-from dashboard.views import opened
+from dashboard.shell.upload import upload
 from dashboard.views.findings import offer
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.trace import figures
 from fedpca_core.questions.trace.example import EXAMPLE, example
-from fedpca_core.questions.trace.opened import Opened, OpenedRun, clients_of
+from fedpca_core.questions.trace.opened import UNASKED, Opened, OpenedRun, at_a_glance
 from fedpca_core.questions.trace.settings import OpenedSettings
+from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import words
 
 STUDY = OpenedRun()
 
+
+def chosen() -> OwnData | None:
+    """The upload; returns the file of this session, if there is one."""
+    file = upload(
+        "File of a run (.npz)",
+        type=["npz"],
+        help="What a run on Flower has written, or `save_trace` of a run in a script. It is read "
+        "without executing anything in it and stays in this session.",
+    )
+    if file is not None and st.session_state.get("_opened_file") != file.file_id:
+        st.session_state["_opened_file"] = file.file_id
+        st.session_state["_opened"] = new = OwnData(file.name, file.getvalue())
+        with suppress(InvalidInput):  # what is wrong with the file is said below
+            if 0 < at_a_glance(new.content)[1] <= UNASKED:
+                controls.apply(replace(controls.foreseen() or OpenedSettings(), unmask=True))
+    found: OwnData | None = st.session_state.get("_opened")
+    if found is not None and file is None:
+        st.caption(f"Open: {plain(found.name)}")
+    return found
+
+
 controls = Controls(OpenedSettings)
 layout.heading("Open a run", words("trace-lead"))
 controls.show_notes()
-data = opened.choose()
+data = chosen()
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     last = None
     if data is not None:
-        with suppress(InvalidInput):  # what is wrong with the file is said below
-            last = clients_of(data.content) - 1
+        with suppress(InvalidInput):
+            last = at_a_glance(data.content)[0] - 1
     controls.parameter("client", high=last)
     controls.draw("grid", "unmask")
 if controls.values["unmask"]:
@@ -36,7 +59,7 @@ if controls.values["unmask"]:
 
 def open_example() -> None:
     controls.apply(EXAMPLE)
-    opened.keep(example())
+    st.session_state["_opened"] = example()
 
 
 def drawn(result: Opened) -> None:

@@ -64,9 +64,8 @@ def _closed(d: Deployment, client: int) -> list[Counted]:
             Counted(
                 Target.RECORDS,
                 False,
-                "all that is sent is made from second moments, which stay the same when the "
-                "records are turned among each other, and real numbers lie on no grid that would "
-                "tell by how much",
+                "only second moments are sent, which stay the same when records are turned among "
+                "each other, and real numbers lie on no grid that tells by how much",
             )
         )
     covered = d.centring == "none" or d.mean_paid

@@ -103,7 +103,7 @@ class ConvergeSettings(Settings):
     once: tuple[str, ...] = choice((), "Sent once", view=True)
     fine: bool = switch(False, "Finer pictures", view=True)
     joined: int = number(0, "Records that joined", 0, 60, view=True)
-    unmask: bool = switch(False, "Replay FAPS for its records", view=True)
+    unmask: bool = switch(False, "Replay FAPS behind its mask", view=True)
     at_risk: bool = switch(False, "Map what is at risk", view=True)
     private_start: bool = switch(False, "Private start", key="ownstart")
     private_penalty: bool = switch(False, "Private penalty", key="ownpenalty")

@@ -125,6 +125,12 @@ def test_the_first_screen_is_few_words_and_few_things_to_click(open_page):
     assert 15 < len(seen["stops"]) <= 25, "\n".join(seen["stops"])
 
 
+def test_an_auditor_finds_the_way_to_the_file_of_a_run_on_the_first_screen(open_page):
+    page = open_page("/", height=900)
+    page.locator(".st-key-front_ways").get_by_role("link", name="Open a run").click()
+    expect(page.get_by_text("No run is open")).to_be_visible()
+
+
 def test_the_tabulator_comes_to_the_dials_before_the_ways_to_other_pages(open_page):
     page = open_page("/", {"round": 3, "autoplay": "false"}, height=900)
     stops = []

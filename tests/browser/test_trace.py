@@ -39,3 +39,19 @@ def test_the_example_is_one_click_away_and_gives_records_away(open_page):
     page.get_by_role("button", name="Open an example").click()
     expect(page.get_by_text("has it: 20 of 20 records")).to_be_visible()
     drawn(page)
+    expect(page.get_by_role("link", name="What would have helped")).to_be_visible()
+
+
+def test_a_masked_file_is_replayed_at_once(open_page, tmp_path):
+    generator = np.random.default_rng(3)
+    blocks = [generator.standard_normal((8, 20)) for _ in range(3)]
+    trace = fp.simulate(fp.problems.problem.from_blocks(blocks), fp.FAPS(2), rounds=8)
+    save_trace(replace(trace, states=None), tmp_path / "masked.npz")
+    page = open_page("/trace")
+    page.locator("input[type=file]").set_input_files(tmp_path / "masked.npz")
+    expect(page.get_by_text("has it: 8 of 8 directions")).to_be_visible()
+    replayed = page.get_by_role("switch", name="Replay FAPS behind its mask")
+    expect(replayed).to_be_checked()
+    page.get_by_text("Replay FAPS behind its mask").click()
+    expect(page.get_by_text("not tried (about").first).to_be_visible()
+    expect(page.get_by_role("link", name="What would have helped")).to_be_visible()

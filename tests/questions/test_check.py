@@ -12,6 +12,7 @@ import pytest
 
 from bench.bench_check import compared, random_deployment
 from fedpca_core.__main__ import main
+from fedpca_core.attacks import matrices
 from fedpca_core.attacks.counts import CLOSED_RANKING
 from fedpca_core.attacks.counts import counted as theorems
 from fedpca_core.attacks.registry import ATTACKS
@@ -179,8 +180,32 @@ def test_the_first_answer_comes_after_two_draws_and_others_refine_it():
     assert counts[:3] == [2, 3, 4] and max(counts) == 20
 
 
+def test_under_noise_a_replay_that_came_as_near_as_others_is_the_last(monkeypatch):
+    """Five more starts of this run ended at the same residual and no nearer to the matrix."""
+    ended = []
+
+    class Watched(matrices.Replaying):
+        @property
+        def result(self):
+            ended.append(super().result)
+            return ended[-1]
+
+    monkeypatch.setattr(matrices, "Replaying", Watched)
+    hospitals = CheckSettings(method="faps", features=24, samples=45, values="real", rounds=40)
+    found = attacked(replace(hospitals, clients=5, upload_noise=0.03), 7919).trial
+    (replay,) = ended
+    assert (replay.ended, replay.starts, replay.succeeded) == ("noise", 1, False)
+    assert replay.tolerance < replay.residual < 1.5 * replay.tolerance
+    assert found.got[Target.COVARIANCE].attack == "replay" and found.got[Target.COVARIANCE].open
+
+
+def test_a_ranking_is_told_plainly(few):
+    (one,) = (one for one in few.findings if one.target is Target.MEMBERSHIP)
+    assert "a member ranked above a stranger, in 100% of pairs" in one.words
+
+
 def test_what_is_deployed_already_is_no_defence_of_its_own():
-    names = ["As it is", "Secure sums", "Noise of 3% on uploads (masking)", "Private source, ε = 1"]
+    names = ["As it is", "Secure sums", "Private source, ε = 1", "Noise of 3% on uploads (masking)"]
     assert LeakCheck().pieces(replace(FEW, participation=1.0, epsilon=10.0)) == names
     assert LeakCheck().pieces(replace(FEW, features=500)) == ()
 

@@ -16,7 +16,7 @@ from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.questions.trace import figures
 from fedpca_core.questions.trace import opened as run_of_a_file
 from fedpca_core.questions.trace.example import EXAMPLE, example
-from fedpca_core.questions.trace.opened import OpenedRun, clients_of
+from fedpca_core.questions.trace.opened import UNASKED, OpenedRun, at_a_glance
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
@@ -92,7 +92,8 @@ def test_a_plain_reading_of_masked_messages_holds_no_direction(tmp_path):
     said = [
         one.text for one in figures.opened(found, OpenedSettings(client=1)) if isinstance(one, Note)
     ]
-    assert any("FAPS masks its messages" in text and "it takes about" in text for text in said)
+    (note,) = said
+    assert note.startswith("FAPS masks its messages") and "about" not in note, "that is the finding"
 
 
 def test_what_is_taken_for_granted_of_the_records_stands_before_the_verdict(tmp_path):
@@ -105,9 +106,18 @@ def test_what_is_taken_for_granted_of_the_records_stands_before_the_verdict(tmp_
 
 def test_a_file_says_how_many_clients_there_are_to_choose_from(tmp_path):
     file = written(fp.simulate(problem(), fp.SSI(3), rounds=2), tmp_path)
-    assert clients_of(file.content) == 3
+    assert at_a_glance(file.content) == (3, 0.0), "products are read without a search"
     with pytest.raises(InvalidInput):
-        clients_of(b"no run")
+        at_a_glance(b"no run")
+
+
+def test_a_file_says_what_searching_behind_all_its_messages_takes(tmp_path):
+    """What takes little is searched for as a file is opened; the rest is offered with its price."""
+    cheap = written(fp.simulate(problem(), fp.FAPS(3), rounds=4), tmp_path)
+    wide = np.random.default_rng(0).standard_normal((60, 400))
+    clients = fp.problems.problem.from_blocks([wide, wide + 1.0])
+    dear = written(fp.simulate(clients, fp.FAPS(3), rounds=4), tmp_path)
+    assert 0 < at_a_glance(cheap.content)[1] <= UNASKED < at_a_glance(dear.content)[1]
 
 
 def test_a_replay_that_explains_nothing_has_no_matrix(tmp_path):
@@ -133,7 +143,7 @@ def test_nobody_has_to_know_the_size_of_the_data_and_every_client_is_read(tmp_pa
     assert found.clients["client"].tolist() == [0, 1, 2]
     assert (found.clients["The client's covariance"] == "open").all()
     told = figures.verdict(found, OpenedSettings(client=1, unmask=True))
-    assert "of 3 clients read the same way**: open for 3." in told
+    assert "of 3 clients**: open for 3." in told
     assert "replay of the update" in found.facts["Attacks that were run"]
     assert any(isinstance(one, Caption) for one in figures.opened(found, OpenedSettings(client=1)))
     plain = opened(fp.simulate(problem(), fp.SSI(3), rounds=6), tmp_path, unmask=True)

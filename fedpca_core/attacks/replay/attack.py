@@ -57,7 +57,7 @@ class Replay:
     starts: int
     #: Replays with all their derivatives.
     evaluations: int
-    #: {"explained", "starts", "budget", ""}: Why the search ended; empty while it goes on.
+    #: {"explained", "noise", "starts", "budget", ""}: Why the search ended; empty while it goes on.
     ended: str
     #: beta_i of the first round as read off or fitted.
     penalty: float | None

@@ -18,6 +18,8 @@ _PER_BRANCH, _MISFIT = 8, 1e-2
 #: A stage starts with at least this damping for each unit of the last residual: the equations are
 #: new, but near the solution damping would only slow the last steps.
 _FRESH = 1e-2
+#: Under noise other starts end no nearer: one within so many times the tolerance is the last.
+_AS_NEAR = 1.5
 #: Stages stop below this share of the tolerance.
 _WELL_BELOW = 1e-3
 
@@ -46,7 +48,7 @@ class Search:
     #: starts, evaluations: Budget.
     starts: int
     evaluations: int
-    #: {"", "explained", "starts", "budget"}: Why the search ended; empty while it runs.
+    #: {"", "explained", "noise", "starts", "budget"}: Why the search ended; empty while it runs.
     ended: str = ""
     begun: int = 0
     history: list[ReplayStage] = field(default_factory=list)
@@ -171,6 +173,8 @@ class Search:
             self._best = Fit(guess, residual, 0.0)
         if final and residual <= self.setup.tolerance:
             self.ended = "explained"
+        elif final and self.setup.every and residual <= _AS_NEAR * self.setup.tolerance:
+            self.ended = "noise"
 
     def _misfit(self, guess: Candidate, rounds: int) -> float:
         """Relative residual of a guess over the client's first rounds."""

@@ -38,7 +38,8 @@ def checked(found: Checked, settings: CheckSettings) -> Parts:
     if len(found.defences):
         yield Section("What stops it, at which cost", words("check-defences"))
         yield Chart("leak_check_view", [left(found.defences)])
-        yield Table(_defences(found.defences), "Defences", ["Off by", "Each client"])
+        table = _defences(found.defences)
+        yield Table(table, "Defences", ["Off by", "Each client"], [*map(str, table)][3:])
     if settings.formal or any("ε" in name for name in found.defences.get("defence", ())):
         yield Caption(meant(settings))
 
@@ -78,11 +79,11 @@ def _defences(table: pd.DataFrame) -> pd.DataFrame:
     for _, row in table.iterrows():
         refused = bool(row["refusal"])
         told = {"Changed": row["defence"]}
+        told["Off by"] = "–" if refused else short(row["sine"], 2)
+        told["Each client"] = "–" if refused else size(row["bytes_client"])
         for status in seen:
             targets = [SHORT[name] for name in SHORT if name in table and row[name] == status]
             told[str(status).capitalize()] = ", ".join(targets) or "–"
         told["Open"] = row["refusal"] or told["Open"]
-        told["Off by"] = "–" if refused else short(row["sine"], 2)
-        told["Each client"] = "–" if refused else size(row["bytes_client"])
         rows.append(told)
     return pd.DataFrame(rows)

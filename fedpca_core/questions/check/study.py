@@ -28,9 +28,9 @@ DEFENCES: Mapping[str, Mapping[str, Any]] = {
     AS_IT_IS: {},
     "Secure sums": {"secure_aggregation": True},
     "Secure sums, everybody in every round": {"secure_aggregation": True, "participation": 1.0},
-    "Noise of 3% on uploads (masking)": {"upload_noise": 0.03},
     "Private source, ε = 10": {"epsilon": 10.0},
     "Private source, ε = 1": {"epsilon": 1.0},
+    "Noise of 3% on uploads (masking)": {"upload_noise": 0.03},
 }
 
 

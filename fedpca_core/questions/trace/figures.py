@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from fedpca_core.findings import TARGETS, Status, Target, priced
+from fedpca_core.findings import TARGETS, Status, Target
 from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.settings import plural, short
@@ -21,8 +21,7 @@ def opened(found: Opened, settings: OpenedSettings) -> parts.Parts:
         yield parts.Note(found.note)
     first = found.findings[0]
     if first.status is Status.NOT_TRIED and first.seconds:
-        method, price = found.facts["Method"], priced(first.seconds)
-        yield parts.Note(parts.words("opened-waiting", method=method, price=price))
+        yield parts.Note(parts.words("opened-waiting", method=found.facts["Method"]))
     table = found.rounds
     directions = Curve("directions", table["round"], table["directions_held"])
     span = (0.0, float(len(found.components)))
@@ -48,9 +47,8 @@ def opened(found: Opened, settings: OpenedSettings) -> parts.Parts:
     if found.records is not None:
         yield parts.Section("The records", parts.words("opened-records"))
         yield parts.Rows(found.records)
-    yield parts.Section("The run")
     facts = pd.DataFrame({"What": found.facts.keys(), "Of this run": found.facts.values()})
-    yield parts.Table(facts, "Facts of the run", numbers=())
+    yield parts.Fold("Facts of the run", (parts.Table(facts, "Facts of the run", numbers=()),))
 
 
 def verdict(found: Opened, settings: OpenedSettings) -> str:
@@ -65,7 +63,7 @@ def verdict(found: Opened, settings: OpenedSettings) -> str:
         target = TARGETS[found.findings[0].target]
         known = every[target].str.split(":").str[0].value_counts()
         told = ", ".join(f"{status} for {many}" for status, many in known.items())
-        lines.append(f"- **{target}, of {len(every)} clients read the same way**: {told}.")
+        lines.append(f"- **{target}, of {len(every)} clients**: {told}.")
     values = settings.parameters()["grid"].text(settings.grid)
     lead = f"Of client {settings.client}, whose records are taken for “{values.lower()}”:"
     return "\n".join([lead, *lines])

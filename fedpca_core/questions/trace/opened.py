@@ -17,7 +17,7 @@ from fedpca_core.arrays import AnyArray, Array
 from fedpca_core.attacks.attack import Effort
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.deployment import Deployment
-from fedpca_core.attacks.registry import ATTACKS
+from fedpca_core.attacks.registry import ATTACKS, searching
 from fedpca_core.errors import InvalidInput, check_client
 from fedpca_core.findings import TARGETS, Finding, frame, in_short
 from fedpca_core.guarantee import Guarantee, meanings
@@ -36,17 +36,20 @@ from fedpca_core.study.pictures import shrunk
 from fedpca_core.study.study import Study
 from fedpca_core.trial import Trial, trial
 
-#: Seconds, by the attacks' own account, that reading the other clients may take.
-OTHERS = 60.0
+#: Seconds, by the attacks' own account: to read the other clients, and to search for all unasked.
+OTHERS, UNASKED = 60.0, 15.0
 
 
 @lru_cache(maxsize=4)
-def clients_of(content: bytes) -> int:
-    """How many clients the run in a file has.
+def at_a_glance(content: bytes) -> tuple[int, float]:
+    """How many clients the run in a file has, and what searching for all their matrices takes.
 
     Raises InvalidInput: not the file of a run.
     """
-    return load_trace(io.BytesIO(content)).transcript.clients
+    trace = load_trace(io.BytesIO(content))
+    public, every = _deployment(trace, OpenedSettings()), range(trace.transcript.clients)
+    prices = (ATTACKS[key].seconds(public, one) for one in every for key in searching(public, one))
+    return len(every), sum(prices)
 
 
 @dataclass(frozen=True, eq=False)
