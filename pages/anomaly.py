@@ -128,7 +128,7 @@ def choose() -> None:
 
 def remedies(settings: AnomalySettings) -> None:
     """The two ways out, where a finite ε that travelled here does not fit the data's scaling."""
-    if view == "published" or not without_guarantee(settings):
+    if not without_guarantee(settings):
         return
     ways = {
         "Choose “Mean only”": replace(settings, standardising="centre"),

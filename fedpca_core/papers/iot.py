@@ -49,9 +49,6 @@ TABLE_I: dict[str, dict[str, Published]] = {
 }
 _AUC = next(one.printed for one in paper("iot").entries if one.id == "area/unsw")
 
-#: Normal and attack test records behind Table I.
-TEST_RECORDS = {"unsw": (20_000, 45_332), "ton": (10_000, 56_557)}
-
 #: Points of the Anomalies page, each with its settings.
 PRESETS = tuple(
     Preset(name, **one)
@@ -59,18 +56,3 @@ PRESETS = tuple(
         tomllib.loads(FILE.read_text(encoding="utf-8")), AnomalySettings, auc=_AUC
     )
 )
-
-
-def implied_accuracy(row: Published, normal: int, attacks: int) -> float:
-    """Accuracy in per cent that follows from a row's precision and recall.
-
-    Every published row agrees with its own accuracy except both of FedPE.
-    """
-    caught = row.recall / 100.0 * attacks
-    false_alarms = caught * (100.0 / row.precision - 1.0)
-    return 100.0 * (caught + normal - false_alarms) / (normal + attacks)
-
-
-def implied_false_alarm_rate(row: Published, normal: int, attacks: int) -> float:
-    """False-alarm rate in per cent that follows from precision and recall; the paper omits it."""
-    return row.recall * attacks / normal * (100.0 / row.precision - 1.0)

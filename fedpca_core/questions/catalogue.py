@@ -7,7 +7,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.papers import faps, iot
 from fedpca_core.papers import personal as perpca
 from fedpca_core.problems.table_file import SUFFIXES
-from fedpca_core.questions.anomaly.detection import Alarms, Costs, Detection, PublishedTable
+from fedpca_core.questions.anomaly.detection import Alarms, Costs, Detection
 from fedpca_core.questions.anomaly.leaks import Leaks
 from fedpca_core.questions.anomaly.learning import Learning, Sweeps
 from fedpca_core.questions.anomaly.poisoned import AttackTypes, Poisoned
@@ -89,7 +89,7 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
     PenaltyAndSteps(),
     Statements(),
     OpenedRun(),
-    *(Detection(), Learning(), Alarms(), Costs(), Leaks(), Poisoned(), Sweeps(), PublishedTable()),
+    *(Detection(), Learning(), Alarms(), Costs(), Leaks(), Poisoned(), Sweeps()),
     PaperRows(),
     PaperExperiment(),
 )

@@ -124,7 +124,6 @@ TOLD: Mapping[str, Callable[..., Iterable[Part]]] = {
     "leaks": anomaly.leaks,
     "poisoned": anomaly.poisoning,
     "detection-sweep": anomaly.sweeps,
-    "published": anomaly.published,
     "personalised": personalise.comparison,
     "personalised-sweep": personalise.sweep,
     "personalised-exposure": personalise.exposure,

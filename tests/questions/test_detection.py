@@ -5,17 +5,15 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from fedpca_core import InvalidInput
 from fedpca_core.anomaly.evaluation import evaluate
 from fedpca_core.anomaly.scores import quantile
-from fedpca_core.papers.iot import TABLE_I
 from fedpca_core.problems import traffic
 from fedpca_core.questions.anomaly import detection, leaks, learning, poisoned, task, trained
 from fedpca_core.questions.anomaly.settings import AnomalySettings
-from fedpca_core.questions.catalogue import PRESETS, STUDIES, studies_of
+from fedpca_core.questions.catalogue import STUDIES, studies_of
 from fedpca_core.steps import outcome
 from tests.tables import own_file
 
@@ -84,19 +82,6 @@ def test_the_threshold_is_a_view_and_moves_the_summary_only():
     assert loose["recall"]["FedPG"] > tight["recall"]["FedPG"]
     assert loose["auc"]["FedPG"] == tight["auc"]["FedPG"]
     assert loose["accuracy"]["Always alarm"] == 50
-
-
-def test_published_and_detection_give_one_method_one_number():
-    """At the oracle's threshold, with the parameters of the sidebar, on both topics."""
-    settings = replace(QUICK, rule="oracle", penalty_factor=8.0, local_steps=5)
-    table = outcome(STUDIES["published"].run(settings)).table_1.set_index("method")
-    summary = outcome(STUDIES["detection"].run(settings)).summary(settings).set_index("detector")
-    for name in ("FedPG", "FedAE", "Norm only", "Self-learning PCA", "Always alarm"):
-        for measure in ("f1", "recall", "auc"):
-            assert table.loc[name, measure] == pytest.approx(summary.loc[name, measure])
-    # What is printed and not run is named where the table is offered.
-    missing = set(TABLE_I["ton"]) - set(table.index[table["f1"].notna()])
-    assert missing and all(name in PRESETS["anomaly-table-1"].point for name in missing)
 
 
 # ---------------------------------------------------------------------- learning and sweeps
@@ -207,7 +192,7 @@ def test_a_table_without_labels_runs_every_topic_that_needs_none(topic):
         assert set(tables["curves"]["quantile"]) == set(trained.SHARES)
 
 
-@pytest.mark.parametrize("topic", ["poisoning", "published"])
+@pytest.mark.parametrize("topic", ["poisoning"])
 def test_what_needs_labels_says_so(topic):
     settings = replace(OWN, view=topic)
     (study,) = studies_of(settings)
@@ -284,12 +269,7 @@ def test_records_that_are_standardised_by_their_own_moments_get_no_epsilon(stand
         task.noisy_task(replace(NOISY, standardising=standardising))
 
 
-#: Topics that learn; the paper's table is shown as it was printed, without noise.
-LEARNING_TOPICS = [
-    study.key
-    for study in STUDIES.values()
-    if study.settings is AnomalySettings and study.key != "published"
-]
+LEARNING_TOPICS = [study.key for study in STUDIES.values() if study.settings is AnomalySettings]
 
 
 @pytest.mark.parametrize("key", LEARNING_TOPICS)
@@ -314,14 +294,3 @@ def test_every_topic_says_what_its_run_guarantees(key: str) -> None:
         assert found.errors[-1] > 1.5 * clear.errors[-1]
     if key == "detection-costs":
         assert "FedAE" in set(clear.costs["method"]) - set(found.costs["method"])
-
-
-def test_the_printed_table_is_without_noise() -> None:
-    published = STUDIES["published"]
-    assert published.identity(NOISY) == published.identity(replace(NOISY, epsilon=math.inf))
-    few = replace(NOISY, rounds=20)
-    found = outcome(published.run(few), lambda step: step.result is None)
-    clear = outcome(published.run(replace(few, epsilon=math.inf)), lambda s: s.result is None)
-    assert found.facts.promised is None
-    measured = ["method", "auc", "recall"]
-    pd.testing.assert_frame_equal(found.table_1[measured], clear.table_1[measured])

@@ -12,11 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from fedpca_core.problems import traffic
 from fedpca_core.questions.anomaly import figures, task
-from fedpca_core.questions.anomaly.detection import MEASURES
 from fedpca_core.questions.anomaly.leaks import Leaked
 from fedpca_core.questions.anomaly.poisoned import Course, Courses
 from fedpca_core.questions.anomaly.settings import AnomalySettings
-from fedpca_core.questions.anomaly.task import TaskFacts
 from fedpca_core.questions.catalogue import STUDIES, studies_of
 from fedpca_core.questions.told import TOLD
 from fedpca_core.remembered import forget_everything
@@ -102,21 +100,6 @@ def test_the_verdict_never_praises_below_the_floor(findings):
     assert "less than the 66.7% of always raising the alarm" in text
     best = figures.verdict(findings, replace(SETTINGS, rule="oracle"))
     assert "oracle’s threshold" in best and "; always raising the alarm has 66.7%." in best
-
-
-def test_table_1_says_what_the_paper_gives():
-    values = dict.fromkeys(MEASURES, 50.0)
-    given = {f"published_{name}": 40.0 for name in MEASURES if name != "fpr"}
-    rows = [
-        {"method": "FedPG", **values, **given},
-        {"method": "FedAE", **values, **given, "published_auc": np.nan},
-        {"method": "Norm only", **values, **dict.fromkeys(given, np.nan)},
-    ]
-    shown = figures.beside(pd.DataFrame(rows)).set_index("Method")
-    assert shown.loc["FedPG", "AUC"] == "50.000 / 40.00"
-    assert shown.loc["FedAE", "AUC"] == "50.000"
-    assert shown.loc["FedAE", "F1"] == "50.0 / 40.0" and shown.loc["Norm only", "F1"] == "50.0"
-    assert isinstance(TaskFacts.always_alarm_f1, property)
 
 
 def test_an_epsilon_that_does_not_fit_the_scaling_has_two_ways_out():

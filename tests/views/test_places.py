@@ -27,7 +27,7 @@ SHAPING: dict[str, dict[str, list[Any]]] = {
     "check": {"centring": ["own"], "values": ["real"]},
     "anomaly": {
         "problem": ["synthetic", "own"],
-        "view": ["learning", "alarms", "leaks", "poisoning", "sweeps", "published"],
+        "view": ["learning", "alarms", "leaks", "poisoning", "sweeps"],
         "method": ["fedpe"],
     },
     "privacy": {

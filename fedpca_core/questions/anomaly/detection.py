@@ -1,8 +1,7 @@
-"""What detectors find: rates beside baselines, a stream of alarms, costs, the paper's Table I."""
+"""What detectors find: rates beside baselines, a stream of alarms, costs."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,16 +9,15 @@ import pandas as pd
 
 from fedpca_core.anomaly import detectors
 from fedpca_core.anomaly.detectors import Detector, SelfLearning
-from fedpca_core.anomaly.evaluation import always_alarm, caught_by_type, evaluate
-from fedpca_core.anomaly.scores import best_for_labels, contributions, reconstruct, score
+from fedpca_core.anomaly.evaluation import always_alarm, caught_by_type
+from fedpca_core.anomaly.scores import contributions, reconstruct, score
 from fedpca_core.arrays import Array, BoolArray
-from fedpca_core.papers.iot import TABLE_I
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.questions.anomaly import trained
 from fedpca_core.questions.anomaly.settings import AnomalySettings
-from fedpca_core.questions.anomaly.task import TASK, TaskFacts, labelled, noisy_task
+from fedpca_core.questions.anomaly.task import TaskFacts, noisy_task
 from fedpca_core.settings import Value
-from fedpca_core.steps import Run, Step, in_turn, part
+from fedpca_core.steps import Run, Step, part
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
 
@@ -341,78 +339,6 @@ def _priced(on: DetectionTask, found: list[Detector]) -> pd.DataFrame:
         }
         for name, floats, total, run in sent
     )
-
-
-#: Measures that the paper's table has, and all that ours has.
-PRINTED = ("accuracy", "precision", "recall", "f1", "fnr")
-MEASURES = (*PRINTED, "fpr", "auc", "average_precision")
-#: Rows in the paper's order, then what it leaves out: the method, and what trains it.
-_ROWS: tuple[tuple[str, dict[str, str]], ...] = (
-    ("fedae", {}),
-    ("fedae-2", {}),
-    ("federated", {"method": "fedpe"}),
-    ("federated", {"method": "fedpg"}),
-    ("centralised", {}),
-    ("random", {}),
-    ("norm", {}),
-)
-
-
-@dataclass(frozen=True, eq=False)
-class BesidePublished:
-    """Table I beside ours."""
-
-    facts: TaskFacts
-    #: ``method``, ours under the names of `MEASURES` and the paper's as ``published_*``, in per
-    #: cent except the areas; NaN where there is none.
-    table_1: pd.DataFrame
-
-
-class PublishedTable(trained.Topic[BesidePublished]):
-    """Table I with the settings' own parameters, at the oracle's threshold; FedBiGAN as printed."""
-
-    key: ClassVar[str] = "published"
-    title: ClassVar[str] = "Table I beside ours"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "published")
-    reads: ClassVar[frozenset[str]] = TASK | trained.LEARNING
-    runs: ClassVar[int] = len(_ROWS)
-
-    def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[BesidePublished]:
-        yield Step(0.0, "Reading the records")
-        settings = replace(settings, epsilon=math.inf)  # as printed: the paper has no noise
-        on = labelled(settings, data, "A table of rates")
-        facts = TaskFacts.of(on)
-        alone = detectors.self_learning(on, settings.components)
-        local = yield from part(trained.told(alone, "Judging ten clients' own models"), 0.0, 0.2)
-        ours = {
-            "Self-learning PCA": _in_per_cent(local.oracle, (local.auc, local.average_precision))
-        }
-        for (name, changes), share in in_turn(_ROWS, 0.2):
-            chosen: dict[str, Any] = dict(changes)
-            one = trained.detector(name, replace(settings, **chosen), data)
-            found = yield from part(one, *share)
-            judged = evaluate(on.attack, found.scores, best_for_labels(on.attack, found.scores))
-            areas = judged.auc, judged.average_precision
-            ours[found.name] = _in_per_cent(judged.rates(), areas)
-            yield Step(
-                share[1], f"Judged {found.name}", BesidePublished(facts, _table(facts, ours))
-            )
-        share_ = on.attack_share
-        ours["Always alarm"] = _in_per_cent(always_alarm(share_), (0.5, share_))
-        return BesidePublished(facts, _table(facts, ours))
-
-
-def _table(facts: TaskFacts, ours: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-    published = TABLE_I.get(facts.published_as, {})
-    order = [*published, *(name for name in ours if name not in published)]
-    rows = []
-    for name in order:
-        row: dict[str, object] = {"method": name, **ours.get(name, {})}
-        if name in published:
-            row |= {f"published_{key}": value for key, value in vars(published[name]).items()}
-        rows.append(row)
-    columns = ["method", *MEASURES, *(f"published_{name}" for name in MEASURES if name != "fpr")]
-    return pd.DataFrame(rows).reindex(columns=columns)
 
 
 def _in_per_cent(rates: Mapping[str, float], areas: tuple[float, float] | None) -> dict[str, Any]:

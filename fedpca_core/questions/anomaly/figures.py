@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.arrays import IntArray
-from fedpca_core.papers import iot
 from fedpca_core.papers.registry import quote
-from fedpca_core.questions.anomaly.detection import Alarmed, BesidePublished, Findings, Spent
+from fedpca_core.questions.anomaly.detection import Alarmed, Findings, Spent
 from fedpca_core.questions.anomaly.leaks import FITTED_FEATURES, Leaked
 from fedpca_core.questions.anomaly.learning import FULL_ROUNDS, Learnt, best, span
 from fedpca_core.questions.anomaly.poisoned import FIRST, LAST, ROUNDS, RULES, Courses, Poisoned
@@ -292,65 +291,6 @@ def costs(found: Spent, settings: AnomalySettings) -> parts.Parts:
     yield parts.Caption(parts.words("anomaly-bytes"))
 
 
-# ------------------------------------------------------------------ the paper's table
-
-PUBLISHED = parts.names("published-columns")
-
-
-def published(found: BesidePublished, settings: AnomalySettings) -> parts.Parts:
-    """Table I beside ours."""
-    if found.facts.published_as not in iot.TABLE_I:
-        yield parts.Note(
-            "The paper's Table I covers UNSW-NB15 and TON-IoT. Our runs on these data stand alone.",
-        )
-    yield parts.Table(beside(found.table_1), "Table I beside ours")
-    text = "All rates are at the oracle's threshold, as in the paper, not at a training quantile."
-    if found.facts.published_as in iot.TABLE_I:
-        text += " " + parts.words("anomaly-cells")
-    yield parts.Caption(text)
-
-
-def beside(table: pd.DataFrame) -> pd.DataFrame:
-    """Ours and the published value in one cell, which fits on a screen."""
-    shown = pd.DataFrame({"Method": table["method"]})
-    for name, title in PUBLISHED.items():
-        digits = 3 if name in ("auc", "average_precision") else 1
-        published = table[f"published_{name}"]
-        pairs = zip(table[name], published, strict=True)
-        shown[title] = [
-            _number(ours, digits)
-            if pd.isna(paper)
-            else f"{_number(ours, digits)} / {_number(paper, min(digits, 2))}"
-            for ours, paper in pairs
-        ]
-        if name == "fnr":
-            shown["FPR"] = [_number(value) for value in table["fpr"]]
-    return shown
-
-
-def _number(value: float, digits: int = 1) -> str:
-    return "–" if pd.isna(value) else f"{value:.{digits}f}"
-
-
-def _implied() -> str:
-    """FedPE's accuracies: what its own precision and recall imply, and what is printed."""
-    return "; ".join(
-        f"{iot.implied_accuracy(iot.TABLE_I[data]['FedPE'], *iot.TEST_RECORDS[data]):.2f}% implied "
-        f"on {title}, {quote(f'iot/table-1/{data}/fedpe/accuracy').printed}% given"
-        for data, title in (("unsw", "UNSW-NB15"), ("ton", "TON-IoT"))
-    )
-
-
-def _implied_false_alarms() -> str:
-    """Smallest and largest false-alarm rate that precision and recall of a printed row imply."""
-    rates = [
-        iot.implied_false_alarm_rate(row, *iot.TEST_RECORDS[data])
-        for data, rows in iot.TABLE_I.items()
-        for row in rows.values()
-    ]
-    return f"{min(rates):.0f} and {max(rates):.0f}%"
-
-
 # ------------------------------------------------------------------ learning
 
 #: Digits as indices.
@@ -590,16 +530,12 @@ def whose_records(result: Any, settings: AnomalySettings) -> parts.Parts:
             f"What each client holds{first}",
             [parts.Chart("holdings", [holdings(result.facts.held)])],
         )
-        carded = settings.view not in ("published", "sweeps")
+        carded = settings.view != "sweeps"
         promised = getattr(result.facts, "promised", None) if carded else None
         yield parts.Caption(data_note(result.facts.note, promised))
     if math.isinf(settings.epsilon):
         return
-    if settings.view == "published":
-        yield parts.Note(
-            "The paper prints its table without noise, so these runs have none either and no ε."
-        )
-    elif settings.view == "sweeps":
+    if settings.view == "sweeps":
         yield parts.Caption(parts.words("anomaly-sweep-noise", epsilon=short(settings.epsilon)))
     elif result.facts.promised is not None:
         yield parts.GuaranteeOf(result.facts.promised)
@@ -618,7 +554,4 @@ READING: Mapping[str, tuple[parts.About, ...]] = {
     "leaks": (parts.About.of("anomaly-participation"),),
     "poisoning": (parts.About.of("anomaly-healing"),),
     "sweeps": (parts.About.of("anomaly-sweeps"),),
-    "published": (
-        parts.About.of("anomaly-table", implied=_implied(), alarms=_implied_false_alarms()),
-    ),
 }

@@ -55,9 +55,6 @@ class TaskFacts:
 
     name: str
     note: str
-    #: Key of the public data set that these records are, also when a visitor brought them; "" for
-    #: any other.
-    published_as: str
     #: Whether anybody knows which tested records are attacks.
     labelled: bool
     features: int
@@ -78,9 +75,6 @@ class TaskFacts:
         return cls(
             name=found.problem.name,
             note=found.problem.note + (f" Constant, left out: {left_out}." if left_out else ""),
-            published_as=next(
-                (key for key, schema in SCHEMAS.items() if schema.title == found.source.name), ""
-            ),
             labelled=found.source.labelled,
             features=found.problem.features,
             clients=found.problem.clients,
