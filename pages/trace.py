@@ -2,15 +2,19 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
 from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls, plain
-from dashboard.shell.parts import lay_out
+from dashboard.shell.navigation import door
+from dashboard.shell.parts import drawing, lay_out
 from dashboard.shell.upload import upload
 from dashboard.views.findings import offer
 from fedpca_core.errors import InvalidInput
+from fedpca_core.questions.check.figures import checked
+from fedpca_core.questions.check.study import LeakCheck
 from fedpca_core.questions.trace import figures
 from fedpca_core.questions.trace.example import EXAMPLE, example
 from fedpca_core.questions.trace.opened import UNASKED, Opened, OpenedRun, at_a_glance
@@ -18,7 +22,7 @@ from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import words
 
-STUDY = OpenedRun()
+STUDY, CHECK = OpenedRun(), LeakCheck()
 
 
 def chosen() -> OwnData | None:
@@ -67,12 +71,27 @@ def drawn(result: Opened) -> None:
     lay_out(figures.opened(result, settings))
 
 
+def would_have_stopped(found: Opened) -> None:
+    """The leak check's changes at this size, once that is asked for."""
+    assert found.alike is not None
+    if CHECK.pieces(found.alike):  # of a size that is run here
+        layout.section("What would have stopped it", words("opened-remedy"))
+        if controls.parameter("remedy"):
+            job = jobs.study(CHECK, found.alike, drawing(checked, settings), sentences=True)
+            results[CHECK] = job.result if job.done else None
+    door(found.alike, "The whole leak check at this size")
+
+
 settings = controls.settings()
-found = None
+results: dict[Any, Any] = {}
 if data is None:
     layout.sentence(words("trace-none"), kind="note")
     st.button("Open an example", icon=":material/folder_open:", on_click=open_example)
 else:
-    found = jobs.study(STUDY, settings, drawn, data=data).result
+    job = jobs.study(STUDY, settings, drawn, data=data)
+    results[STUDY] = job.result
+    if job.done and job.result is not None and job.result.alike is not None:
+        would_have_stopped(job.result)
+        settings = controls.settings()
 script.fold(settings, [STUDY], data)
-share.take_away(settings, lambda: {STUDY: found}, data)
+share.take_away(settings, lambda: results, data)

@@ -18,6 +18,7 @@ def text(
 ) -> str:
     """A script that runs the studies with these settings and prints all their tables."""
     kind = type(settings)
+    studies = [study for study in studies if isinstance(settings, study.settings)]
     imports = [
         f"from {kind.__module__} import {kind.__name__}",
         *(f"from {type(study).__module__} import {type(study).__name__}" for study in studies),

@@ -39,10 +39,13 @@ def test_the_example_is_one_click_away_and_gives_records_away(open_page):
     page.get_by_role("button", name="Open an example").click()
     expect(page.get_by_text("has it: 20 of 20 records")).to_be_visible()
     drawn(page)
-    expect(page.get_by_role("link", name="What would have helped")).to_be_visible()
+    expect(page.get_by_role("link", name="The whole leak check at this size")).to_be_visible()
+    expect(page.get_by_text("Try what would have stopped it")).to_be_hidden()  # too large
 
 
-def test_a_masked_file_is_replayed_at_once(open_page, tmp_path):
+def test_a_masked_file_is_replayed_at_once_and_what_would_have_stopped_it_is_a_click_away(
+    open_page, tmp_path
+):
     generator = np.random.default_rng(3)
     blocks = [generator.standard_normal((8, 20)) for _ in range(3)]
     trace = fp.simulate(fp.problems.problem.from_blocks(blocks), fp.FAPS(2), rounds=8)
@@ -52,6 +55,10 @@ def test_a_masked_file_is_replayed_at_once(open_page, tmp_path):
     expect(page.get_by_text("has it: 8 of 8 directions")).to_be_visible()
     replayed = page.get_by_role("switch", name="Replay FAPS behind its mask")
     expect(replayed).to_be_checked()
+    page.get_by_text("Try what would have stopped it").click()
+    expect(page.get_by_text("the leak is stopped")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("region", name="Defences")).to_be_visible()
+    assert "remedy=true" in page.url
     page.get_by_text("Replay FAPS behind its mask").click()
     expect(page.get_by_text("not tried (about").first).to_be_visible()
-    expect(page.get_by_role("link", name="What would have helped")).to_be_visible()
+    expect(page.get_by_role("link", name="The whole leak check at this size")).to_be_visible()

@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.shell import handout, jobs, share
+from dashboard.shell import handout, jobs, script, share
 from dashboard.shell.bundle import caption
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.catalogue import PAGES, studies_of
 from fedpca_core.questions.check.settings import CheckSettings
+from fedpca_core.questions.check.study import LeakCheck
 from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
@@ -194,6 +195,21 @@ def test_an_opened_run_whose_records_were_taken_has_a_sheet():
     rows = made.tables["First of 20 rows, 64 columns"]
     assert list(rows)[:2] == ["0", "1"] and "-0" not in rows.to_numpy()
     assert handout.pdf(made).startswith(b"%PDF") and "<td>" in handout.page(made)
+
+
+def test_the_sheet_of_an_opened_run_holds_the_leak_and_what_would_have_stopped_it():
+    asks = replace(EXAMPLE, remedy=True)
+    study, check, file = OpenedRun(), LeakCheck(), example()
+    found = outcome(study.run(asks, file))
+    alike = replace(found.alike, features=16, clients=3, samples=6, components=3, rounds=6)
+    results = {study: found, check: outcome(check.run(alike))}
+    made = handout.sheet(asks, results, {}, data=file)
+    assert made.question.endswith("and what would have stopped it?")
+    said = " ".join(made.answer)
+    assert "has it: 20 of 20 records" in said and "No change that was tried" in said
+    assert {"Every client", "Facts of the run", "Defences"} <= set(made.tables)
+    assert "What is known of every target" not in made.tables, "the run's own answer stands there"
+    assert "LeakCheck" not in script.text(asks, list(results), file), "its settings are others"
 
 
 @pytest.mark.parametrize(

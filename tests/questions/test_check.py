@@ -8,6 +8,7 @@ from dataclasses import replace
 from urllib.parse import parse_qs
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bench.bench_check import compared, random_deployment
@@ -23,6 +24,7 @@ from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.stand_in import drawn
 from fedpca_core.questions.check.study import LeakCheck
 from fedpca_core.questions.check.trial import attacked, run_settings, runnable, stated
+from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.questions.which.runs import made
 from fedpca_core.shares import averaged, counted
 from fedpca_core.steps import outcome
@@ -180,6 +182,18 @@ def test_the_first_answer_comes_after_two_draws_and_others_refine_it():
     assert counts[:3] == [2, 3, 4] and max(counts) == 20
 
 
+def test_a_search_under_an_epsilon_is_granted_the_released_matrix_where_that_tells_nothing():
+    """A replay gets no more than that; where it tells of any target, the replay is run."""
+    masked = CheckSettings(method="faps", features=8, samples=30, components=2, values="real")
+    masked = replace(masked, rounds=6)
+    closed = attacked(replace(masked, epsilon=0.5), 0).trial
+    (released,) = closed.beliefs["replay"]  # and no belief after every round
+    assert not closed.waiting and all(one.place >= 1.0 for one in closed.got.values())
+    assert np.linalg.eigvalsh(released.matrix)[0] < 0, "noise and all"
+    told = attacked(replace(masked, epsilon=100.0, samples=5000), 0).trial
+    assert len(told.beliefs["replay"]) == 7
+
+
 def test_under_noise_a_replay_that_came_as_near_as_others_is_the_last(monkeypatch):
     """Five more starts of this run ended at the same residual and no nearer to the matrix."""
     ended = []
@@ -197,6 +211,45 @@ def test_under_noise_a_replay_that_came_as_near_as_others_is_the_last(monkeypatc
     assert (replay.ended, replay.starts, replay.succeeded) == ("noise", 1, False)
     assert replay.tolerance < replay.residual < 1.5 * replay.tolerance
     assert found.got[Target.COVARIANCE].attack == "replay" and found.got[Target.COVARIANCE].open
+
+
+def test_the_change_whose_answer_is_least_off_is_named_first_with_its_costs(few):
+    settings = few.settings
+    row = {"covariance": "not opened", "refusal": "", "draws": 6.0, "bytes_client": 2e3}
+    names = ["Secure sums", "Private source, ε = 10", "Private source, ε = 1"]
+    sines = (0.01, 0.2, 0.1, 0.99)
+
+    def told(*statuses):
+        rows = [
+            {**row, "defence": name, "covariance": status, "sine": sine}
+            for name, status, sine in zip(["As it is", *names], statuses, sines, strict=True)
+        ]
+        return figures.stopped(pd.DataFrame(rows), settings)
+
+    said = told("open", "not opened", "proved closed", "not opened")
+    assert said.startswith("**Private source, ε = 10** leaves nothing open or partly open")
+    assert "in 6 random sets" in said and "off by 0.1 (as it is: 0.01)" in said
+    assert "trusts nobody with a record" in said and "trusts the secure sum" in said
+    assert said.index("**Secure sums**") < said.index(
+        "**Private source, ε = 1**: the leak is stopped"
+    )
+    assert "cannot" not in said and said.count("2 kB") == 4
+    for left in ("partly", "open", "not tried"):  # a search that was not run closes nothing
+        only = told("open", left, left, "not opened")
+        assert only.startswith("No change that was tried") and "**Private source, ε = 1**" in only
+    assert "leak is stopped" not in told("open", "partly", "partly", "partly")
+
+
+def test_beside_an_opened_run_the_check_tells_what_stops_it_and_nothing_twice(few):
+    alone = list(figures.checked(few, OpenedSettings(remedy=True)))
+    whole = list(figures.checked(few, few.settings))
+    tables = [
+        [one.label for one in some if isinstance(one, parts.Table)] for some in (alone, whole)
+    ]
+    assert tables == [["Defences"], ["What is known of every target", "Defences"]]
+    assert isinstance(alone[0], parts.Note) and alone[0] in whole
+    growing = replace(few, defences=few.defences[:2])
+    assert not any(isinstance(one, parts.Note) for one in figures.stopping(growing, few.settings))
 
 
 def test_a_ranking_is_told_plainly(few):

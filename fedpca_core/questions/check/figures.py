@@ -7,10 +7,11 @@ import pandas as pd
 from fedpca_core.algorithms.registry import ATTACKABLE, METHODS
 from fedpca_core.findings import Status, priced
 from fedpca_core.questions.check.settings import CheckSettings
-from fedpca_core.questions.check.study import Checked
+from fedpca_core.questions.check.study import DEFENCES, Checked, LeakCheck
 from fedpca_core.questions.check.trial import meant
+from fedpca_core.questions.which.figures import trusted
 from fedpca_core.questions.which.rules import size
-from fedpca_core.settings import plural, short
+from fedpca_core.settings import Settings, plural, short
 from fedpca_core.study import said
 from fedpca_core.study.panels import Curve, Panel
 from fedpca_core.study.parts import Caption, Chart, Link, Note, Parts, Section, Table, names, words
@@ -20,10 +21,20 @@ from fedpca_core.study.pca_settings import AttackSettings
 SHORT = names("target-columns")
 #: Which series a status has the colour of: open is red, and closed green.
 COLOURS = dict(zip(Status, (0, 4, 1, 3, 9), strict=True))
+#: From this sine of the largest angle on an answer is of no use: four fifths (its square) of one of
+#: its directions are lost, and at 1 a whole direction is.
+LOST = 0.9
 
 
-def checked(found: Checked, settings: CheckSettings) -> Parts:
-    """The answer in a sentence, target by target, and the defences."""
+def checked(found: Checked, settings: Settings) -> Parts:
+    """The answer in a sentence, target by target, and the defences; these alone beside a run that
+    was opened, whose reader has the answer."""
+    if settings.kind == found.settings.kind:
+        yield from _answered(found, found.settings)
+    yield from stopping(found, found.settings)
+
+
+def _answered(found: Checked, settings: CheckSettings) -> Parts:
     leaks = said.leaks(found.findings)
     yield Note(said.sentence(found.findings), kind="remedy" if leaks else "note")
     yield said.table(found.findings, "What is known of every target")
@@ -37,11 +48,39 @@ def checked(found: Checked, settings: CheckSettings) -> Parts:
         yield Caption(words("check-formal"))
     if len(found.defences):
         yield Section("What stops it, at which cost", words("check-defences"))
+
+
+def stopping(found: Checked, settings: CheckSettings) -> Parts:
+    """Which change stops it, and what every change leaves and costs."""
+    if len(found.defences) == len(LeakCheck().pieces(settings)) and said.leaks(found.findings):
+        yield Note(stopped(found.defences, settings), kind="remedy")
+    if len(found.defences):
         yield Chart("leak_check_view", [left(found.defences)])
         table = _defences(found.defences)
         yield Table(table, "Defences", ["Off by", "Each client"], [*map(str, table)][3:])
     if settings.formal or any("ε" in name for name in found.defences.get("defence", ())):
         yield Caption(meant(settings))
+
+
+def stopped(table: pd.DataFrame, settings: CheckSettings) -> str:
+    """The changes that leave nothing open, the one whose answer is least off first."""
+    as_it_is, *changes = table.to_dict("records")
+    leaking = {str(one) for one in (Status.OPEN, Status.PARTLY, Status.NOT_TRIED)}
+    tight = [one for one in changes if not one["refusal"] and leaking.isdisjoint(one.values())]
+    useful = sorted((one for one in tight if one["sine"] < LOST), key=lambda one: one["sine"])
+    lost = " and ".join(f"**{one['defence']}**" for one in tight if one["sine"] >= LOST)
+    told = [] if useful else [words("check-stops-none")]
+    for one in useful:
+        there = replace(settings, **DEFENCES[one["defence"]])
+        # Noise at the source is every node's own: then nobody is trusted, with sums or without.
+        sums = there.secure_aggregation and not there.formal
+        trusts = trusted({"sums": sums, "noise": there.formal})
+        now, before = (
+            {"off": short(row["sine"], 2), "bytes": size(row["bytes_client"])}
+            for row in (one, as_it_is)
+        )
+        told.append(words("check-stops", one=one, now=now, before=before, trusts=trusts))
+    return " ".join([*told, *([words("check-stops-all", lost=lost)] if lost else [])])
 
 
 def _to_be_tried(found: Checked, settings: CheckSettings) -> Parts:

@@ -12,6 +12,7 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.findings import Finding, Target, frame
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.trial import Attacked, attacked, runnable, stated
+from fedpca_core.settings import plural
 from fedpca_core.shares import NARROW, SURE, counted
 from fedpca_core.steps import Run, Step
 from fedpca_core.study.limits import Cost
@@ -38,10 +39,11 @@ DEFENCES: Mapping[str, Mapping[str, Any]] = {
 class Checked:
     """The answer."""
 
+    settings: CheckSettings
     findings: tuple[Finding, ...]
     #: Stand-ins on which it was run at its size; 0 where it is too large.
     draws: int
-    #: Columns defence, a column for each target (its status), sine, bytes_client, refusal.
+    #: Columns defence, a column for each target (its status), draws, sine, bytes_client, refusal.
     defences: pd.DataFrame
     sure: ClassVar[float] = SURE
 
@@ -98,16 +100,18 @@ class LeakCheck(InPieces[CheckSettings, Checked]):
             f"components, at most {most}.",
         )
         yield Step(0.0, "Counting")
-        return Checked(tuple(without_run(stated(settings), targets(settings))), 0, pd.DataFrame())
+        found = without_run(stated(settings), targets(settings))
+        return Checked(settings, tuple(found), 0, pd.DataFrame())
 
     def run_piece(self, settings: CheckSettings, which: str, data: OwnData | None) -> Run[Checked]:
         chosen = replace(settings, **DEFENCES[which])
         made: list[Attacked] = []
         for made in attempts(chosen) if which == AS_IT_IS else ():
-            some = Checked(_found(made), len(made), pd.DataFrame()) if len(made) > 1 else None
-            yield Step(len(made) / draws(chosen)[1], f"attacked {len(made)} stand-ins", some)
+            some = Checked(settings, _found(made), len(made), pd.DataFrame())
+            told = f"attacked {plural(len(made), 'stand-in')}"
+            yield Step(len(made) / draws(chosen)[1], told, some if len(made) > 1 else None)
         row = {"defence": which, **_defended(chosen, made)}
-        return Checked(_found(made) if made else (), len(made), pd.DataFrame([row]))
+        return Checked(settings, _found(made) if made else (), len(made), pd.DataFrame([row]))
 
     def gathered(self, settings: CheckSettings, found: Sequence[Checked]) -> Checked:
         rows = [row for one in found for row in one.defences.to_dict("records")]
@@ -131,6 +135,7 @@ def _defended(settings: CheckSettings, made: list[Attacked]) -> dict[str, object
         return {"refusal": str(refusal)}
     return {
         **{one.target.name.lower(): str(one.status) for one in _found(made)},
+        "draws": len(made),
         "sine": float(np.median([one.sine for one in made])),
         "bytes_client": made[0].bytes_client,
         "refusal": "",

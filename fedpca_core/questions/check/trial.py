@@ -1,11 +1,15 @@
 """A deployment run on stand-in records, and attacked by everything that fits."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from fedpca_core.arrays import Array
 from fedpca_core.attacks.attack import Effort
+from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.registry import ON_MATRICES
 from fedpca_core.errors import InvalidInput
 from fedpca_core.guarantee import in_words
 from fedpca_core.problems import Problem, without_record
@@ -18,8 +22,8 @@ from fedpca_core.questions.which.runs import attempt, made
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.streams import Streams
 from fedpca_core.study.build import build_algorithm
-from fedpca_core.study.deployed import public_deployment, truth_of
-from fedpca_core.trial import Trial
+from fedpca_core.study.deployed import held_matrix, public_deployment, truth_of
+from fedpca_core.trial import Trial, Truth, compared
 
 #: What an ε of these runs takes as public.
 PUBLIC = ("the mean that is subtracted", "the clip norm, though it is read off the random sets")
@@ -105,10 +109,32 @@ def attacked(settings: CheckSettings, seed: int) -> Attacked:
     truth = truth_of(problem, there.client, there.components, strangers=strangers, newcomer=record)
     earlier = _before(settings, there, honest, clip) if settings.repeats else None
     centring, rounds = CENTRINGS[settings.centring], run.trace.rounds
-    found = attempt(run, there, rounds, EFFORT, earlier=earlier, centring=centring, truth=truth)
+
+    def tried(unmask: bool) -> Trial:
+        known: Any = {"earlier": earlier, "centring": centring, "truth": truth}
+        return attempt(run, there, rounds, replace(EFFORT, unmask=unmask), **known)
+
+    found = tried(not settings.formal)
+    if settings.formal:
+        found = _granted(found, held_matrix(problem, there.client), truth) or tried(True)
     last = run.table.iloc[-1]
     wire = float(last["bytes_up"] + last["bytes_down"]) / problem.clients
     return Attacked(found, float(last["sin_theta"]), wire)
+
+
+def _granted(found: Trial, released: Array, truth: Truth) -> Trial | None:
+    """A trial whose searches for a matrix found it, as the client released it, with noise.
+
+    More they cannot get: messages are made of it alone. None where it tells of anything, so that
+    they have to be run.
+    """
+    granted = {one: [Belief(released, dense=True)] for one in found.waiting if one in ON_MATRICES}
+    telling = compared(replace(found, beliefs=granted), truth)
+    if any(one.place < 1.0 for one in telling.values()):
+        return None
+    waiting = {key: price for key, price in found.waiting.items() if key not in granted}
+    found = replace(found, beliefs={**found.beliefs, **granted}, waiting=waiting)
+    return replace(found, got=compared(found, truth))
 
 
 def _before(

@@ -42,8 +42,6 @@ def opened(found: Opened, settings: OpenedSettings) -> parts.Parts:
             if len(every) <= LISTED
             else parts.Rows(every)
         )
-    if found.alike is not None:
-        yield parts.Link(found.alike, "What would have helped: the leak check at this size")
     if found.records is not None:
         yield parts.Section("The records", parts.words("opened-records"))
         yield parts.Rows(found.records)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fedpca_core.settings import Settings, choice, number
+from fedpca_core.settings import Settings, choice, number, switch
 from fedpca_core.study.pca_settings import narrowed
 from fedpca_core.study.world import shared
 
@@ -22,3 +22,4 @@ class OpenedSettings(Settings):
     unmask: bool = narrowed("unmask", False, view=False)
     stated_trace: float = number(0.0, "Trace of the matrix, if known", 0.0, 1e12, 0.1, key="trace")
     budget: int = narrowed("budget", 500)
+    remedy: bool = switch(False, "Try what would have stopped it", view=True)

@@ -258,7 +258,7 @@ def encrypted(row: pd.Series) -> str:
     return f"{size(2 * many * CIPHERTEXT)}, {short(many * ENCRYPTION, 2)} s"
 
 
-def trusted(row: pd.Series) -> str:
+def trusted(row: Mapping[str, Any] | pd.Series) -> str:
     """Whom a client trusts with what, in a few words."""
     if row["sums"]:
         return "the secure sum" + ", and all clients but one for their noise" * bool(row["noise"])
