@@ -227,17 +227,17 @@ def test_the_change_whose_answer_is_least_off_is_named_first_with_its_costs(few)
         return figures.stopped(pd.DataFrame(rows), settings)
 
     said = told("open", "not opened", "proved closed", "not opened")
-    assert said.startswith("**Private source, ε = 10** leaves nothing open or partly open")
+    assert said.startswith("**Private source, ε = 10**: in ")
     assert "in 6 random sets" in said and "off by 0.1 (as it is: 0.01)" in said
     assert "trusts nobody with a record" in said and "trusts the secure sum" in said
     assert said.index("**Secure sums**") < said.index(
-        "**Private source, ε = 1**: the leak is stopped"
+        "**Private source, ε = 1**: none of our attacks got any of it, but the answer is gone"
     )
     assert "cannot" not in said and said.count("2 kB") == 4
     for left in ("partly", "open", "not tried"):  # a search that was not run closes nothing
         only = told("open", left, left, "not opened")
         assert only.startswith("No change that was tried") and "**Private source, ε = 1**" in only
-    assert "leak is stopped" not in told("open", "partly", "partly", "partly")
+    assert "answer is gone" not in told("open", "partly", "partly", "partly")
 
 
 def test_beside_an_opened_run_the_check_tells_what_stops_it_and_nothing_twice(few):
