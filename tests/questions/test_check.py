@@ -228,7 +228,7 @@ def test_the_change_whose_answer_is_least_off_is_named_first_with_its_costs(few)
 
     said = told("open", "not opened", "proved closed", "not opened")
     assert said.startswith("**Private source, ε = 10**: in ")
-    assert "in 6 random sets" in said and "off by 0.1 (as it is: 0.01)" in said
+    assert "in 6 random sets" in said and "off by 0.1 (as it is: 0.01; sine" in said
     assert "trusts nobody with a record" in said and "trusts the secure sum" in said
     assert said.index("**Secure sums**") < said.index(
         "**Private source, ε = 1**: none of our attacks got any of it, but the answer is gone"

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.findings import TARGETS, Status, Target
 from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.questions.trace.settings import OpenedSettings
@@ -52,15 +53,17 @@ def opened(found: Opened, settings: OpenedSettings) -> parts.Parts:
 def verdict(found: Opened, settings: OpenedSettings) -> str:
     """What is known of the client from this file, target by target."""
     noisy = ", as it was released, with noise" if found.guarantee else ""
-    lines = [
-        f"- **{TARGETS[one.target]}**{noisy if one.target is Target.COVARIANCE else ''}: "
-        f"{'whoever holds this file ' * (one.status is not Status.NOT_TRIED)}{one.words}."
-        for one in found.findings
-    ]
+    lines = []
+    for one in found.findings:
+        what = f"{TARGETS[one.target]}**{noisy if one.target is Target.COVARIANCE else ''}"
+        holder = "whoever holds this file " * (one.status is not Status.NOT_TRIED)
+        known = one.status is Status.OPEN and one.attack in ATTACKS
+        how = f", read by {ATTACKS[one.attack].title.lower()}" if known else ""
+        lines.append(f"- **{what}: {holder}{one.words}{how}.")
     if len(every := found.clients) > 1:
         target = TARGETS[found.findings[0].target]
-        known = every[target].str.split(":").str[0].value_counts()
-        told = ", ".join(f"{status} for {many}" for status, many in known.items())
+        statuses = every[target].str.split(":").str[0].value_counts()
+        told = ", ".join(f"{status} for {many}" for status, many in statuses.items())
         lines.append(f"- **{target}, of {len(every)} clients**: {told}.")
     values = settings.parameters()["grid"].text(settings.grid)
     lead = f"Of client {settings.client}, whose records are taken for “{values.lower()}”:"
