@@ -269,7 +269,7 @@ def test_the_page_of_a_run_says_why_it_reads_no_changed_file(patient):
     app = AppTest.from_file(str(ROOT / "pages" / "trace.py"), default_timeout=60)
     refused = []
     for content in mutants(file.getvalue(), seed=SEED, count=5):
-        app.session_state["_opened_run"] = OwnData("changed.npz", content)
+        app.session_state["_opened"] = OwnData("changed.npz", content)
         app.run()
         assert not app.exception, [one.value for one in app.exception]
         refused += [one.value for one in app.warning]

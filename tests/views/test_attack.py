@@ -74,7 +74,7 @@ def test_the_replay_says_how_it_knows() -> None:
     assert replay.panel(found).baselines[0].value == found.attack.tolerance
     short = replay.sentence(run(ReplayAttack(), random_inner_steps=True, budget=100))
     assert "tells it that the fit is not exact" in short and "also knows" not in short
-    assert set(replay._ENDED) == {"sums", "products", "explained", "starts", "budget"}
+    assert set(replay._ENDED) == {"sums", "products", "explained", "noise", "starts", "budget"}
     assert "None" in DEFENCES
 
 
