@@ -16,8 +16,7 @@ REPEAT = 5
 #: Moves of every slider, there and back.
 MOVES = 6
 DIALS = ("clients", "heterogeneity", "penalty", "participation", "epsilon")
-#: Notes at which frame something stands first, in milliseconds since the navigation began. Who
-#: asked again and again meanwhile would be in the way.
+#: Notes at which frame something stands first, in milliseconds since the navigation began.
 _NOTE = """window.stands = 0;
   new MutationObserver((_, watch) => {
     if (!(STANDS)) return;

@@ -78,7 +78,7 @@ def would_have_stopped(found: Opened) -> None:
         layout.section("What would have stopped it", words("opened-remedy"))
         if controls.parameter("remedy"):
             job = jobs.study(CHECK, found.alike, drawing(checked, settings), sentences=True)
-            results[CHECK] = job.result if job.done else None
+            results[CHECK] = job.result
     door(found.alike, "The whole leak check at this size")
 
 

@@ -419,6 +419,12 @@ def beside(
     look()
 
 
+def computes(study: Study[Any, Any]) -> bool:
+    """Whether this page has asked for a study and its job is not done."""
+    job = registry().find(st.session_state.get(f"_job_{study.key}"))
+    return job is not None and not job.done
+
+
 def _leave(key: Hashable) -> None:
     """This visitor has turned from that job, if there is one, to something else."""
     if key is not None and (left := registry().find(key)) is not None:

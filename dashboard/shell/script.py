@@ -16,7 +16,7 @@ from fedpca_core.study.study import Study
 def text(
     settings: Settings, studies: Sequence[Study[Any, Any]], data: OwnData | None = None
 ) -> str:
-    """A script that runs the studies with these settings and prints all their tables."""
+    """A script that runs the studies that take these settings and prints all their tables."""
     kind = type(settings)
     studies = [study for study in studies if isinstance(settings, study.settings)]
     imports = [

@@ -64,7 +64,7 @@ def offers(
     if not done:
         st.caption("The page as a sheet, and its tables, come with its first result.")
         return
-    hand_out(settings, done, data)
+    hand_out(settings, done, data, [_SO_FAR] * any(map(jobs.computes, results)))
     download_archive(
         lambda: {
             f"{study.key}-{title}.csv": table.to_csv(index=False)
@@ -94,12 +94,13 @@ def copy_link(parameters: Parameters) -> None:
 
 
 def hand_out(
-    settings: Settings, results: Mapping[Study[Any, Any], Any], data: OwnData | None
+    settings: Settings,
+    results: Mapping[Study[Any, Any], Any],
+    data: OwnData | None,
+    lead: Sequence[str],
 ) -> None:
-    """Offer the picture, and the page on one sheet, as HTML and as PDF."""
+    """Offer the picture, and the page on one sheet with a lead, as HTML and as PDF."""
     printers, address_ = figures.kept(), link(settings.query())
-    known = [jobs.registry().find(study.identity(settings, data)) for study in results]
-    lead = [_SO_FAR] * any(job is not None and not job.done for job in known)
 
     def made(form: Callable[[handout.Sheet], str | bytes]) -> Callable[[], Any]:
         more: dict[str, Any] = {"link": address_, "data": data, "lead": lead}

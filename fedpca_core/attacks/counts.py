@@ -64,8 +64,8 @@ def _closed(d: Deployment, client: int) -> list[Counted]:
             Counted(
                 Target.RECORDS,
                 False,
-                "only second moments are sent, which stay the same when records are turned among "
-                "each other, and real numbers lie on no grid that tells by how much",
+                "all that is sent is made of second moments, which stay the same when records are "
+                "turned among each other, and real numbers lie on no grid that tells by how much",
             )
         )
     covered = d.centring == "none" or d.mean_paid

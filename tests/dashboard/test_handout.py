@@ -325,9 +325,13 @@ def test_a_sheet_of_a_part_of_the_results_says_so(monkeypatch, advice):
     monkeypatch.setattr(share.layout, "download", offered)
     monkeypatch.setattr(share, "link", lambda _: LINK)
     monkeypatch.setattr(share.figures, "kept", dict)
-    monkeypatch.setattr(share.jobs, "registry", lambda: SimpleNamespace(find=lambda _: job))
+    asked = {"_job_leak_check": "what the page has asked for"}
+    monkeypatch.setattr(share.jobs.st, "session_state", asked)
+    monkeypatch.setattr(
+        share.jobs, "registry", lambda: SimpleNamespace(find={asked["_job_leak_check"]: job}.get)
+    )
     for done in (False, True):
         if done:
             job.end()
-        share.hand_out(ASKED, advice, None)
+        share.offers(ASKED, {**advice, LeakCheck(): None}, None)
         assert ("still computing" in makers["One page as HTML"]()) is not done

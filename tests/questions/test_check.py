@@ -249,7 +249,9 @@ def test_beside_an_opened_run_the_check_tells_what_stops_it_and_nothing_twice(fe
     assert tables == [["Defences"], ["What is known of every target", "Defences"]]
     assert isinstance(alone[0], parts.Note) and alone[0] in whole
     growing = replace(few, defences=few.defences[:2])
-    assert not any(isinstance(one, parts.Note) for one in figures.stopping(growing, few.settings))
+    assert not any(
+        isinstance(one, parts.Note) for one in figures.checked(growing, OpenedSettings())
+    )
 
 
 def test_a_ranking_is_told_plainly(few):

@@ -18,7 +18,7 @@ _PER_BRANCH, _MISFIT = 8, 1e-2
 #: A stage starts with at least this damping for each unit of the last residual: the equations are
 #: new, but near the solution damping would only slow the last steps.
 _FRESH = 1e-2
-#: Under noise other starts end no nearer: one within so many times the tolerance is the last.
+#: Under noise other starts ended no nearer where we looked: one so many tolerances off is the last.
 _AS_NEAR = 1.5
 #: Stages stop below this share of the tolerance.
 _WELL_BELOW = 1e-3

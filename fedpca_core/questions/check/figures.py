@@ -21,17 +21,23 @@ from fedpca_core.study.pca_settings import AttackSettings
 SHORT = names("target-columns")
 #: Which series a status has the colour of: open is red, and closed green.
 COLOURS = dict(zip(Status, (0, 4, 1, 3, 9), strict=True))
-#: From this sine of the largest angle on an answer is of no use: four fifths (its square) of one of
-#: its directions are lost, and at 1 a whole direction is.
+#: From this sine on an answer is of no use: four fifths (its square) of a direction are lost.
 LOST = 0.9
 
 
 def checked(found: Checked, settings: Settings) -> Parts:
-    """The answer in a sentence, target by target, and the defences; these alone beside a run that
-    was opened, whose reader has the answer."""
-    if settings.kind == found.settings.kind:
-        yield from _answered(found, found.settings)
-    yield from stopping(found, found.settings)
+    """The answer target by target, and the defences; these alone beside a run that was opened."""
+    deployment = found.settings
+    if settings.kind == deployment.kind:
+        yield from _answered(found, deployment)
+    if len(found.defences) == len(LeakCheck().pieces(deployment)) and said.leaks(found.findings):
+        yield Note(stopped(found.defences, deployment), kind="remedy")
+    if len(found.defences):
+        yield Chart("leak_check_view", [left(found.defences)])
+        table = _defences(found.defences)
+        yield Table(table, "Defences", ["Off by", "Each client"], [*map(str, table)][3:])
+    if deployment.formal or any("ε" in name for name in found.defences.get("defence", ())):
+        yield Caption(meant(deployment))
 
 
 def _answered(found: Checked, settings: CheckSettings) -> Parts:
@@ -48,18 +54,6 @@ def _answered(found: Checked, settings: CheckSettings) -> Parts:
         yield Caption(words("check-formal"))
     if len(found.defences):
         yield Section("What stops it, at which cost", words("check-defences"))
-
-
-def stopping(found: Checked, settings: CheckSettings) -> Parts:
-    """Which change stops it, and what every change leaves and costs."""
-    if len(found.defences) == len(LeakCheck().pieces(settings)) and said.leaks(found.findings):
-        yield Note(stopped(found.defences, settings), kind="remedy")
-    if len(found.defences):
-        yield Chart("leak_check_view", [left(found.defences)])
-        table = _defences(found.defences)
-        yield Table(table, "Defences", ["Off by", "Each client"], [*map(str, table)][3:])
-    if settings.formal or any("ε" in name for name in found.defences.get("defence", ())):
-        yield Caption(meant(settings))
 
 
 def stopped(table: pd.DataFrame, settings: CheckSettings) -> str:
@@ -80,7 +74,7 @@ def stopped(table: pd.DataFrame, settings: CheckSettings) -> str:
             for row in (one, as_it_is)
         )
         told.append(words("check-stops", one=one, now=now, before=before, trusts=trusts))
-    return " ".join([*told, *([words("check-stops-all", lost=lost)] if lost else [])])
+    return " ".join([*told, *([words("check-stops-all", lost=lost, least=LOST)] if lost else [])])
 
 
 def _to_be_tried(found: Checked, settings: CheckSettings) -> Parts:
