@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from dashboard.classroom import phones  # noqa: E402
+from dashboard.classroom import rooms  # noqa: E402
 from dashboard.shell.document import Document, guides  # noqa: E402
 from dashboard.shell.guard import Guard, status  # noqa: E402
 
@@ -31,7 +31,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 def routes() -> list[BaseRoute]:
     """The status page, rooms for phones, and the documentation where ``make docs`` has built it."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    served: list[BaseRoute] = [Route("/status", status), *phones.routes(f"/{base}" if base else "")]
+    served: list[BaseRoute] = [Route("/status", status), *rooms.routes(f"/{base}" if base else "")]
     if (built := guides()) is not None:
         served.append(Mount("/docs", StaticFiles(directory=built, html=True)))
     return served

@@ -17,8 +17,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is importe
 # Servers that are started here tell their status.
 os.environ.setdefault("FEDPCA_STATUS_TOKEN", secrets.token_hex())
 
-#: Only when it is named: takes minutes and the whole machine, or needs Flower's own environment.
-BY_NAME = ("load", "flower", "peers")
+#: Only when it is named: takes minutes and the whole machine, needs Flower's own environment, or is
+#: a part of another.
+BY_NAME = ("load", "flower", "peers", "scene")
 
 
 def names() -> list[str]:

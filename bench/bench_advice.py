@@ -64,7 +64,7 @@ def would_do(settings: FrontierSettings, advice: Advice) -> list[Remedy]:
     """What is said to do it."""
     searched = outcome(Remedies().run(settings))
     assert searched is not None
-    every = {**at_hand(advice, settings), **searched.remedies}
+    every = {**at_hand(advice, settings), **searched}
     return [one for one in every.values() if one.value is not None]
 
 

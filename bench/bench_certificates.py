@@ -23,9 +23,11 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.announced import decimal_steps
 from fedpca_core.problems.data_sets import data_folder
 from fedpca_core.problems.heart import heart_table
-from fedpca_core.problems.image_files import SOURCES, load_images
+from fedpca_core.problems.images import SOURCES, load_images
 
 Array = np.ndarray
+#: A source, and its clients' records in units of their grids, (features, records) each.
+Pool = tuple[str, list[Array]]
 #: Ways to prepare records, formats of messages, and what is wrong for the attacker.
 CENTRINGS = ("raw", "raw", "public mean", "public mean", "own mean")
 FORMATS = ("float64", "float64", "float32")
@@ -37,24 +39,18 @@ PROGRESS = 1000
 
 
 @dataclass(frozen=True)
-class DrawnFrom:
-    """Records of one source, (features, records) whole numbers, client by client."""
+class DrawnCase:
+    """A case and how it ended."""
 
-    name: str
-    clients: tuple[Array, ...]
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a case ended."""
-
+    source: str
+    flaw: str
     certified: bool = False
     right: bool = False
     unique: bool = False
 
 
-def pools() -> list[DrawnFrom]:
-    """Real tables and images, as whole numbers of their grids."""
+def pools() -> list[Pool]:
+    """Real tables and images."""
     found = [_table("heart", [heart_table()])]
     air = data_folder() / "beijing_air_daily.csv"
     if air.exists():
@@ -69,25 +65,24 @@ def pools() -> list[DrawnFrom]:
         except InvalidInput as missing:
             print(f"  left out: {missing}")
             continue
-        whole = np.rint(pixels[:IMAGES].astype(float) / SOURCES[name].step)
-        found.append(DrawnFrom(name, (whole.T,)))
+        found.append((name, [np.rint(pixels[:IMAGES].astype(float) / SOURCES[name].step).T]))
     return found
 
 
-def _table(name: str, clients: Sequence[pd.DataFrame]) -> DrawnFrom:
-    """A table in units of the steps of its columns."""
+def _table(name: str, clients: Sequence[pd.DataFrame]) -> Pool:
     values = [one.to_numpy(dtype=float) for one in clients]
     steps = decimal_steps(np.vstack(values))
-    return DrawnFrom(name, tuple(np.rint(one / steps).T for one in values))
+    return name, [np.rint(one / steps).T for one in values]
 
 
-def case(pool: DrawnFrom, generator: np.random.Generator) -> tuple[str, Ended]:
-    """Draw a case and attack it; the words say what kind it was."""
+def case(pool: Pool, generator: np.random.Generator) -> DrawnCase:
+    """Draw a case and attack it."""
 
     def pick(of: Sequence[str]) -> str:
         return of[int(generator.integers(len(of)))]
 
-    whole = pool.clients[generator.integers(len(pool.clients))]
+    source, clients = pool
+    whole = clients[generator.integers(len(clients))]
     if len(whole) > PIXELS[0]:
         most = min(PIXELS[1], len(whole))
         kept = generator.choice(len(whole), generator.integers(PIXELS[0], most + 1), replace=False)
@@ -104,37 +99,29 @@ def case(pool: DrawnFrom, generator: np.random.Generator) -> tuple[str, Ended]:
     mean = whole.mean(axis=1)
     subtracted = {"raw": 0.0 * mean, "public mean": mean, "own mean": chosen.mean(axis=1)}
     sent = (chosen - subtracted[centring][:, None]) * units[:, None]
-    factor, told = _messages(sent, dtype, flaw, generator), units
-    if flaw == "coarser grid":
-        told = 2.0 * units
-    elif flaw == "odd grid":
-        told = generator.uniform(1.02, 1.9) * units
+    factor = _messages(sent, dtype, flaw, generator)
+    scale = 2.0 if flaw == "coarser grid" else 1.0
+    if flaw == "odd grid":
+        scale = generator.uniform(1.02, 1.9)
     if factor.rank == 0:
-        return flaw, Ended()
+        return DrawnCase(source, flaw)
     if centring == "own mean":
-        if count < 3:
-            return flaw, Ended()
-        found = records_without_mean(factor, told)
-        right = found.whole is not None and alike(found.whole, chosen)
-        only = found.certificate is not None and found.certificate.unique
-        return flaw, Ended(found.certified, right, only)
-    low, high = whole.min(axis=1), whole.max(axis=1)
-    taken = records(
-        factor,
-        told,
-        mean * units if centring == "public mean" else None,
-        everybody if centring == "public mean" else None,
-        bounds=np.stack([low, high], axis=1) * units[:, None] if bounded else None,
-        budget=BUDGET,
-    )
-    if taken.whole is None or taken.certificate is None:
-        return flaw, Ended()
-    open_, scale = taken.certificate.ambiguity, told / units
-    got = taken.whole * scale[:, None]
-    if "times fewer" in open_:
-        got, chosen = np.unique(got, axis=1), np.unique(chosen, axis=1)
-    right = _same(got, chosen, "negative" in open_)
-    return flaw, Ended(True, right, taken.certificate.unique)
+        found = records_without_mean(factor, scale * units)
+    else:
+        known = (mean * units, everybody) if centring == "public mean" else (None, None)
+        ends = np.stack([whole.min(axis=1), whole.max(axis=1)], axis=1) * units[:, None]
+        bounds = ends if bounded else None
+        found = records(factor, scale * units, *known, bounds=bounds, budget=BUDGET)
+    if found.whole is None or found.certificate is None:
+        return DrawnCase(source, flaw)
+    if centring == "own mean":
+        right = alike(found.whole, chosen)
+    else:
+        open_, got = found.certificate.ambiguity, found.whole * scale
+        if "times fewer" in open_:
+            got, chosen = np.unique(got, axis=1), np.unique(chosen, axis=1)
+        right = _same(got, chosen, "negative" in open_)
+    return DrawnCase(source, flaw, True, right, found.certificate.unique)
 
 
 def _messages(sent: Array, dtype: str, flaw: str, generator: np.random.Generator) -> Factor:
@@ -145,8 +132,7 @@ def _messages(sent: Array, dtype: str, flaw: str, generator: np.random.Generator
         matrix = sent @ sent.T / count
         size = 10.0 ** generator.uniform(-12, -1) * float(np.abs(matrix).max())
         noise = np.tril(generator.normal(0.0, size, matrix.shape))
-        known = factor_of(matrix + noise + np.tril(noise, -1).T, count, error=size)
-        return known
+        return factor_of(matrix + noise + np.tril(noise, -1).T, count, error=size)
     columns = min(count + int(generator.integers(1, 4)), features - 1)
     asked = np.linalg.qr(generator.standard_normal((features, columns)))[0]
     if dtype == "float32":
@@ -175,32 +161,27 @@ def alike(found: Array, truth: Array) -> bool:
 def main(cases: int = 600, seed: int = 0) -> None:
     """Print, by kind of case, how many were certified, proved unique, and wrong."""
     sources = pools()
-    drawn: Counter[tuple[str, str]] = Counter()
-    certified: Counter[tuple[str, str]] = Counter()
-    unique: Counter[tuple[str, str]] = Counter()
+    drawn: list[DrawnCase] = []
     wrong: list[str] = []
     for number in range(seed, seed + cases):
         generator = np.random.default_rng([15, number])
-        pool = sources[generator.integers(len(sources))]
-        flaw, ended = case(pool, generator)
-        kind = pool.name, flaw
-        drawn[kind] += 1
-        certified[kind] += ended.certified
-        unique[kind] += ended.unique
-        if ended.certified and not ended.right:
-            wrong.append(f"{pool.name}, {flaw}, case {number}")
-        if (done := number + 1 - seed) % PROGRESS == 0:
+        drawn.append(one := case(sources[generator.integers(len(sources))], generator))
+        if one.certified and not one.right:
+            wrong.append(f"{one.source}, {one.flaw}, case {number}")
+        if len(drawn) % PROGRESS == 0:
+            certified, unique = sum(c.certified for c in drawn), sum(c.unique for c in drawn)
             print(
-                f"{done} cases: {certified.total()} certified, {unique.total()} of them proved "
+                f"{len(drawn)} cases: {certified} certified, {unique} of them proved "
                 f"to be the only ones, {len(wrong)} wrong",
                 flush=True,
             )
-    for kind in sorted(drawn):
+    table = pd.DataFrame(drawn)
+    for (source, flaw), some in table.groupby(["source", "flaw"]):
         print(
-            f"  {kind[0]:14} {kind[1]:14} {drawn[kind]:6} cases {certified[kind]:6} certified "
-            f"{unique[kind]:6} proved unique"
+            f"  {source:14} {flaw:14} {len(some):6} cases {some['certified'].sum():6} certified "
+            f"{some['unique'].sum():6} proved unique"
         )
     print(
-        f"{cases} cases, {certified.total()} certified, {unique.total()} proved unique, "
-        f"{len(wrong)} wrong{': ' * bool(wrong)}{'; '.join(wrong)}"
+        f"{cases} cases, {table['certified'].sum()} certified, {table['unique'].sum()} proved "
+        f"unique, {len(wrong)} wrong{': ' * bool(wrong)}{'; '.join(wrong)}"
     )

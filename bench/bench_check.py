@@ -11,8 +11,7 @@ from fedpca_core.attacks.counts import CLOSED_RANKING, counted
 from fedpca_core.errors import InvalidInput, require_choice
 from fedpca_core.findings import Finding, Target
 from fedpca_core.questions.check.settings import CheckSettings
-from fedpca_core.questions.check.study import attempts
-from fedpca_core.questions.check.trial import Attacked, attacked, runnable
+from fedpca_core.questions.check.study import Attacked, attacked, attempts, runnable
 from fedpca_core.shares import Share
 from fedpca_core.streams import Streams
 from fedpca_core.trial import IN_PART, RANKED, Got, findings
@@ -65,11 +64,10 @@ def random_deployment(generator: np.random.Generator) -> CheckSettings:
 
 @dataclass(frozen=True)
 class Statement:
-    """One share that the check states, and what as many fresh attacks gave."""
+    """One share that the check states, and the same share of draws that it never saw."""
 
     finding: Finding
     stated: Share
-    #: The same share of draws that the check never saw.
     fresh: float
 
     @property
@@ -165,14 +163,12 @@ def main(
         every += found.statements
         for text in found.refuted:
             print(f"  REFUTED {text}; {deployment.changed()}", flush=True)
-        for one in found.statements:
-            if not one.agrees:
-                low, high = one.stated.low, one.stated.high
-                print(
-                    f"  {one.finding.target}: {one.finding.status}, stated {low:.2f} to "
-                    f"{high:.2f}; fresh {one.fresh:.2f}; {deployment.changed()}",
-                    flush=True,
-                )
+        for one in [one for one in found.statements if not one.agrees]:
+            print(
+                f"  {one.finding.target}: {one.finding.status}, stated {one.stated.low:.2f} to "
+                f"{one.stated.high:.2f}; fresh {one.fresh:.2f}; {deployment.changed()}",
+                flush=True,
+            )
         if done % PROGRESS == 0 or done == deployments:
             print(
                 f"{done} deployments, {time.process_time() - began:.0f} s of CPU: {refuted} "

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench.bench_load import Waits, _line, _p95, _visit
+from bench.bench_load import Waits, _line, _visit, p95
 
 #: What is promised: guesses seen, and the answer heard, so soon after.
 SECONDS = 1.0
@@ -82,10 +82,7 @@ async def _held(phones: int, visitors: int, address: str) -> bool:
     print(f"  visitors' repaint     {_line(waits.repaint)}, lost {waits.lost}, {waits.errors}")
     missed = [
         f"{what} took {seconds:.2f} s, {SECONDS:g} s are allowed"
-        for what, seconds in (
-            ("p95 of a guess", _p95(lesson.guessed)),
-            ("counting", counted),
-        )
+        for what, seconds in (("p95 of a guess", p95(lesson.guessed)), ("counting", counted))
         if seconds > SECONDS
     ]
     missed += waits.went_wrong()

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,13 @@ SHORT, LONG = 10, 60
 SECURE = fp.Channel(secure_aggregation=True)
 
 
-def a_round(run: Callable[[int], Any]) -> float:
+def a_round(run: Callable[..., Any]) -> float:
     """Processor milliseconds of one more round."""
-    run(SHORT)  # the first run of a process imports and fetches memory
+    run(rounds=SHORT)  # the first run of a process imports and fetches memory
     spent = []
     for rounds in (SHORT, LONG):
         began = time.process_time()
-        run(rounds)
+        run(rounds=rounds)
         spent.append(time.process_time() - began)
     return 1e3 * (spent[1] - spent[0]) / (LONG - SHORT)
 
@@ -43,11 +44,9 @@ def in_this_process(folder: Path) -> None:
     print("processor milliseconds a round   simulated   over a grid   under secure sums")
     for method in (fp.SSI(3), fp.FAPS(3)):
         ways = (
-            lambda rounds, method=method: fp.simulate(problem, method, rounds=rounds),
-            lambda rounds, method=method: over_a_grid(folder, method, rounds=rounds),
-            lambda rounds, method=method: over_a_grid(
-                folder, method, rounds=rounds, channel=SECURE
-            ),
+            partial(fp.simulate, problem, method),
+            partial(over_a_grid, folder, method),
+            partial(over_a_grid, folder, method, channel=SECURE),
         )
         print(f"{method.title:30s}" + "".join(f"{a_round(way):14.2f}" for way in ways))
 

@@ -10,19 +10,19 @@ They speak Streamlit's protocol as its browser part does, and share this machine
 """
 
 import asyncio
-import json
 import os
 import random
 import statistics
 import sys
 import time
-import urllib.request
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
+
+import requests
 
 from bench.visitor import Visitor, said_where_it_fails
 
@@ -41,7 +41,7 @@ GIANT = "features=80&replay=true&evaluations=2000"
 class Waits:
     """What the visitors saw."""
 
-    #: opening, repaint: Seconds.
+    #: Seconds, as of ``repaint``.
     opening: list[float] = field(default_factory=list)
     repaint: list[float] = field(default_factory=list)
     #: Pictures that never came.
@@ -89,8 +89,7 @@ def main(
     ``giant``: One visitor with a very long job.
     ``churn``: Open and close so many sessions.
     ``replicas``: Servers to start.
-    ``address``: host:port of servers that run already.
-    ``status``: host:port of servers behind these, for their status.
+    ``address``, ``status``: host:port of servers that run already, and of those behind these.
 
     Raises SystemExit: with status 1 where the verdict is that the promises do not hold.
     """
@@ -102,12 +101,8 @@ def main(
 
         workers = os.environ.get("FEDPCA_WORKERS", "2")  # 2: a server that nobody set up
         with ExitStack() as servers:
-            started = [
-                str(servers.enter_context(serve(ROOT / "app.py", ROOT, workers))).removeprefix(
-                    "http://"
-                )
-                for _ in range(replicas)
-            ]
+            ours = [serve(ROOT / "app.py", ROOT, workers) for _ in range(replicas)]
+            started = [servers.enter_context(one).removeprefix("http://") for one in ours]
             for one in started:
                 until_warm(one)
             waits = asyncio.run(_load(chosen, started, started))
@@ -122,17 +117,12 @@ async def _load(chosen: Namespace, addresses: Sequence[str], told: Sequence[str]
         await _churn(chosen, addresses, waits, random_)
     else:
         worlds = chosen.worlds or chosen.visitors
-        visits = [
-            _visit(
-                chosen,
-                addresses[number % len(addresses)],
-                waits,
-                random.Random(random_.random()),
-                number % worlds,
-                chosen.page[number % len(chosen.page)],
-            )
-            for number in range(chosen.visitors)
-        ]
+        visits = []
+        for number in range(chosen.visitors):
+            address = addresses[number % len(addresses)]
+            page = chosen.page[number % len(chosen.page)]
+            own = random.Random(random_.random())
+            visits.append(_visit(chosen, address, waits, own, number % worlds, page))
         if chosen.giant:
             visits.append(_giant(chosen, addresses[0], waits))
         await asyncio.gather(*visits)
@@ -205,12 +195,12 @@ def until_warm(address: str) -> None:
 
 
 def _status(address: str) -> dict[str, Any]:
-    request = urllib.request.Request(f"http://{address}/status")
-    if token := os.environ.get("FEDPCA_STATUS_TOKEN"):
-        request.add_header("Authorization", f"Bearer {token}")
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        found: dict[str, Any] = json.load(answer)
-        return found
+    token = os.environ.get("FEDPCA_STATUS_TOKEN")
+    head = {"Authorization": f"Bearer {token}"} if token else {}
+    answer = requests.get(f"http://{address}/status", headers=head, timeout=30)
+    answer.raise_for_status()
+    found: dict[str, Any] = answer.json()
+    return found
 
 
 def _report(chosen: Namespace, waits: Waits) -> bool:
@@ -251,7 +241,7 @@ def _missed(chosen: Namespace, waits: Waits) -> list[str]:
     limit = BESIDE_GIANT_SECONDS if chosen.giant else REPAINT_SECONDS
     if len(waits.repaint) < 2:
         missed.append("no dial was turned")
-    elif (late := _p95(waits.repaint)) > limit:
+    elif (late := p95(waits.repaint)) > limit:
         missed.append(f"p95 of the repaint is {late:.2f} s, {limit:g} s are allowed")
     return missed
 
@@ -263,7 +253,8 @@ def late_quarters(values: Sequence[float]) -> tuple[float, float]:
     return statistics.mean(third), statistics.mean(values[-quarter:])
 
 
-def _p95(waits: list[float]) -> float:
+def p95(waits: list[float]) -> float:
+    """What one in twenty waits is above."""
     return statistics.quantiles(waits, n=20, method="inclusive")[-1]
 
 
@@ -271,6 +262,6 @@ def _line(waits: list[float]) -> str:
     if len(waits) < 2:
         return "none"
     return (
-        f"p50 {statistics.median(waits):.2f} s  p95 {_p95(waits):.2f} s  max {max(waits):.2f} s  "
+        f"p50 {statistics.median(waits):.2f} s  p95 {p95(waits):.2f} s  max {max(waits):.2f} s  "
         f"({len(waits)})"
     )

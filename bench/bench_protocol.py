@@ -61,22 +61,16 @@ def once(chosen: WayRun, clean: Problem, components: int, seed: int) -> Outcome:
     """Run one way, which may carry more columns than are sought, and attack client 0 in it."""
     wire = replace(chosen.channel, record="full")
     run = simulate(chosen.problem, chosen.algorithm, rounds=chosen.rounds, seed=seed, channel=wire)
-    table = frame(run, clean)
     errors = largest_sine(run.estimates, clean.target(components))
     away = np.flatnonzero(errors > ARRIVED * errors[-1])
     there = int(away[-1]) + 1 if len(away) else 0
-    public = SimpleNamespace(
-        participation=1.0,
-        secure_aggregation=wire.secure_aggregation,
-        dtype=wire.dtype,
-        upload_noise=wire.upload_noise,
-    )
+    public = SimpleNamespace(participation=1.0, **vars(wire))
     rounds = len(run.estimates) - 1
     deployment = deployment_of(chosen.problem, chosen.algorithm, public, 0, rounds=rounds)
     truth = truth_of(chosen.problem, 0, chosen.algorithm.components)
     attacked = outcome(trial(run.transcript, deployment, 0, truth=truth))
     assert attacked is not None  # nobody stops it
-    sent = float(table["bytes_up"].iloc[there]) / clean.clients
+    sent = float(frame(run, clean)["bytes_up"].iloc[there]) / clean.clients
     return Outcome(float(errors[-1]), there, sent, attacked, truth)
 
 

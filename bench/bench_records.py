@@ -7,10 +7,12 @@ runs all of it in a few minutes; attempts that must fail are in ``python -m benc
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import pandas as pd
 
 import fedpca_core as fp
 from bench.bench_certificates import alike
@@ -22,12 +24,19 @@ from fedpca_core.problems.data_sets import files_of
 from fedpca_core.problems.heart import heart_table
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.protocol.transcript import Transcript
-from fedpca_core.questions.attack.records.from_models import SIZES, from_models
+from fedpca_core.questions.attack.sent_models import SIZES, from_models
 from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
 
 Array = np.ndarray
 
+#: Records a client, clients, rounds and precision of runs on all photographs.
+FACES = (
+    (10, 40, 1, "float64"),
+    (31, 13, 4, "float64"),
+    (40, 10, 5, "float64"),
+    (10, 40, 2, "float32"),
+)
 #: Random clients of each kind of data.
 RANDOM_CLIENTS = 100
 
@@ -60,10 +69,17 @@ def colour(side: int = 16) -> Problem:
     return from_blocks(np.array_split((pixels - mean).T, 4, axis=1), announced=facts)
 
 
-def pooled(problem: Problem) -> tuple[Array, PublicFacts]:
-    """Everybody's records, and what is public about them."""
+def known(problem: Problem) -> tuple[tuple[Array, ...], PublicFacts]:
+    """Everybody's records, client by client, and what is public about them."""
     assert problem.blocks is not None and problem.announced is not None
-    return np.hstack(problem.blocks), problem.announced
+    return tuple(problem.blocks), problem.announced
+
+
+def drawn(problem: Problem, sizes: Iterable[int], seed: int) -> Iterator[Array]:
+    """Clients of these sizes, of records drawn from everybody's."""
+    pool, generator = np.hstack(known(problem)[0]), np.random.default_rng(seed)
+    for size in sizes:
+        yield pool[:, generator.choice(pool.shape[1], size, replace=False)]
 
 
 def raw(block: Array, facts: PublicFacts) -> Array:
@@ -71,66 +87,52 @@ def raw(block: Array, facts: PublicFacts) -> Array:
     return block if facts.mean is None else block + facts.mean[:, None]
 
 
-def attack(factor: attacks.Factor, facts: PublicFacts) -> attacks.Records:
-    """With the public facts."""
-    return attacks.records(factor, facts.grid, facts.mean, facts.records_total, bounds=facts.bounds)
+def attack(factor: attacks.Factor, facts: PublicFacts, truth: Array) -> tuple[attacks.Records, int]:
+    """What comes of it with the public facts, and how many of the true records exactly."""
+    found = attacks.records(
+        factor, facts.grid, facts.mean, facts.records_total, bounds=facts.bounds
+    )
+    return found, recovered_records(found.values, raw(truth, facts), facts.grid)
 
 
-def exactly(found: attacks.Records, block: Array, facts: PublicFacts) -> int:
-    """Records found exactly."""
-    return recovered_records(found.values, raw(block, facts), facts.grid)
-
-
-def faces(per_client: int, clients: int, rounds: int, dtype: str = "float64") -> str:
-    """All photographs of all clients from the first messages of SSI."""
-    problem = fp.problems.images("olivetti", clients, resolution=32, heterogeneity=1.0)
-    name = f"faces 32 px, {clients} clients of {per_client}, {rounds} rounds in {dtype}"
-    return everybody(name, problem, rounds, dtype)
-
-
-def garments() -> str:
-    """The same for ten garments of each of forty clients, of the sample that comes along."""
-    problem = fp.problems.images("fashion_mnist", 40, max_samples=400)
-    return everybody("garments 28 px, 40 clients of 10, 1 round", problem, 1, "float64")
+def read_off(clients: Iterable[tuple[Transcript, int, Array]], facts: PublicFacts) -> pd.DataFrame:
+    """The attack on messages, one row for each client; its true records stand beside them."""
+    rows = []
+    for transcript, client, block in clients:
+        begun = time.perf_counter()
+        found, exact = attack(attacks.low_rank(transcript, client), facts, block)
+        rows.append(
+            {
+                "seconds": time.perf_counter() - begun,
+                "exact": exact,
+                "certified": found.certified,
+                "unique": found.certificate is not None and found.certificate.unique,
+                "several": not found.certified and "sets of whole records" in found.note,
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def everybody(name: str, problem: Problem, rounds: int, dtype: str) -> str:
     """How many records of all clients the server reads exactly off messages of SSI."""
-    run = fp.simulate(problem, fp.SSI(10), rounds=rounds, channel=fp.Channel(dtype=dtype))
-    facts = problem.announced
-    assert facts is not None and problem.blocks is not None
-    exact, seconds = 0, []
-    for client in range(problem.clients):
-        begun = time.perf_counter()
-        found = attack(attacks.low_rank(run.transcript, client), facts)
-        seconds.append(time.perf_counter() - begun)
-        exact += exactly(found, problem.blocks[client], facts)
+    sent = fp.simulate(problem, fp.SSI(10), rounds=rounds, channel=fp.Channel(dtype=dtype))
+    blocks, facts = known(problem)
+    found = read_off(((sent.transcript, k, block) for k, block in enumerate(blocks)), facts)
     return (
-        f"{name}: {exact} of {facts.records_total}, {np.median(seconds):.2f} s a client, at most "
-        f"{max(seconds):.2f} s"
+        f"{name}: {found['exact'].sum()} of {facts.records_total}, "
+        f"{found['seconds'].median():.2f} s a client, at most {found['seconds'].max():.2f} s"
     )
 
 
 def random_clients(name: str, problem: Problem, size: int) -> str:
     """Random clients: how many are certified, and whether these are exact."""
-    pool, facts = pooled(problem)
-    generator = np.random.default_rng(0)
-    certified = exact = unique = several = 0
-    seconds = []
-    for _ in range(RANDOM_CLIENTS):
-        block = pool[:, generator.choice(pool.shape[1], size, replace=False)]
-        factor = attacks.low_rank(messages(block, size), 0)
-        begun = time.perf_counter()
-        found = attack(factor, facts)
-        seconds.append(time.perf_counter() - begun)
-        certified += found.certified
-        exact += exactly(found, block, facts) == size
-        unique += found.certificate is not None and found.certificate.unique
-        several += not found.certified and "sets of whole records" in found.note
+    clients = drawn(problem, [size] * RANDOM_CLIENTS, 0)
+    found = read_off(((messages(block, size), 0, block) for block in clients), known(problem)[1])
     return (
-        f"{name:24} {size:3} records: {certified:3} of {RANDOM_CLIENTS} certified, "
-        f"{exact:3} exact, {unique:3} unique, {several} with several "
-        f"solutions, {np.median(seconds):.2f} s (at most {max(seconds):.2f} s)"
+        f"{name:24} {size:3} records: {found['certified'].sum():3} of {RANDOM_CLIENTS} certified, "
+        f"{(found['exact'] == size).sum():3} exact, {found['unique'].sum():3} unique, "
+        f"{found['several'].sum()} with several solutions, {found['seconds'].median():.2f} s "
+        f"(at most {found['seconds'].max():.2f} s)"
     )
 
 
@@ -143,53 +145,46 @@ def messages(block: Array, size: int) -> Transcript:
 
 def joining(problem: Problem, count: int, *, secure: bool) -> str:
     """Records that join between two runs of SSI."""
-    pool, facts = pooled(problem)
-    parts = np.array_split(pool, 5, axis=1)
-    before = [parts[0][:, count:], *parts[1:]]
+    blocks, facts = known(problem)
+    parts = np.array_split(np.hstack(blocks), 5, axis=1)
+    channel = fp.Channel(secure_aggregation=secure)
     runs = [
-        fp.simulate(
-            from_blocks(blocks),
-            fp.SSI(24),
-            rounds=1,
-            channel=fp.Channel(secure_aggregation=secure),
-        ).transcript
-        for blocks in (before, parts)
+        fp.simulate(from_blocks(held), fp.SSI(24), rounds=1, channel=channel).transcript
+        for held in ([parts[0][:, count:], *parts[1:]], parts)
     ]
     begun = time.perf_counter()
-    found = attack(attacks.joined(runs[0], runs[1]), facts)
-    seconds = time.perf_counter() - begun
-    exact = exactly(found, parts[0][:, :count], facts)
+    _, exact = attack(attacks.joined(runs[0], runs[1]), facts, parts[0][:, :count])
     where = "sums" if secure else "single uploads"
-    return f"{count:2} of 1,797 joined, {where}: {exact} exact in {seconds:.2f} s"
+    return (
+        f"{count:2} of 1,797 joined, {where}: {exact} exact in {time.perf_counter() - begun:.2f} s"
+    )
 
 
 def masked(name: str, size: int, rounds: int, side: int | None = None) -> str:
     """FAPS of 10 components replayed, then taken apart: the first of five clients."""
     problem = fp.problems.images(name, 5, max_samples=5 * size, resolution=side)
-    facts, method = problem.announced, fp.FAPS(10, inner_rule="fixed")
-    assert facts is not None and problem.blocks is not None
-    block = problem.blocks[0]
+    (block, *_), facts = known(problem)
+    method = fp.FAPS(10, inner_rule="fixed")
     run = fp.simulate(problem, method, rounds=rounds)
     begun, trace = time.process_time(), float((block**2).sum()) / size
     replayed = attacks.replay(
         attacks.Replaying(run.transcript, method, trace=trace, evaluations=200)
     )
-    found = attack(attacks.factor_of(replayed.estimate, size), facts)
-    exact, seconds = exactly(found, block, facts), time.process_time() - begun
+    _, exact = attack(attacks.factor_of(replayed.estimate, size), facts, block)
     return (
         f"FAPS, {name}, {problem.features} features, {size} records, {rounds} rounds: {exact} "
-        f"exact ({replayed.ended} after {replayed.evaluations} evaluations, {seconds:.1f} s)"
+        f"exact ({replayed.ended} after {replayed.evaluations} evaluations, "
+        f"{time.process_time() - begun:.1f} s)"
     )
 
 
-def kept_back(name: str, problem: Problem, sizes: tuple[int, ...], count: int) -> str:
+def kept_back(name: str, problem: Problem, sizes: Sequence[int], count: int) -> str:
     """Differences between the records of random clients whose mean nobody tells."""
-    pool, facts = pooled(problem)
-    generator = np.random.default_rng(3)
+    _, facts = known(problem)
     certified = right = unique = 0
-    for size in np.repeat(sizes, count):
-        block = pool[:, generator.choice(pool.shape[1], size, replace=False)]
-        factor = attacks.factor_of(block @ block.T / size, int(size))
+    for block in drawn(problem, np.repeat(sizes, count), 3):
+        size = block.shape[1]
+        factor = attacks.factor_of(block @ block.T / size, size)
         found = attacks.records_without_mean(factor, facts.grid)
         certified += found.certified
         unique += found.certificate is not None and found.certificate.unique
@@ -209,18 +204,12 @@ def epsilons() -> Iterator[str]:
     """
     table = heart_table().sample(frac=1, random_state=0)
     digits = fp.problems.images("digits", 5, max_samples=150)
+    faces = fp.problems.images("olivetti", 40, resolution=32)
+    heart = from_table(table[:120], list(table.columns), scaling="centre", public_schema=True)
     for name, problem, recovered in (
-        ("digits, 5 clients of 30", digits, from_messages(4)),
-        (
-            "faces 32 px, 40 clients of 10",
-            fp.problems.images("olivetti", 40, resolution=32),
-            from_messages(2),
-        ),
-        (
-            "heart, 10 clients of 12",
-            from_table(table.iloc[:120], list(table.columns), scaling="centre", public_schema=True),
-            from_messages(3),
-        ),
+        ("digits, 5 clients of 30", digits, partial(from_messages, rounds=4)),
+        ("faces 32 px, 40 clients of 10", faces, partial(from_messages, rounds=2)),
+        ("heart, 10 clients of 12", heart, partial(from_messages, rounds=3)),
         ("24 of 1,797 digits joined, sums", fp.problems.images("digits", 5), from_sums),
         ("FAPS on digits, its matrix replayed without error", digits, from_matrix),
     ):
@@ -228,79 +217,66 @@ def epsilons() -> Iterator[str]:
         yield f"{name}: {_stopping(problem, recovered)} ({time.process_time() - begun:.0f} s)"
 
 
-#: Whether records are certified where noise is put on the clients' matrices: the problem without
-#: noise, and the mechanism, by release.
-Attempted = Callable[[Problem, Callable[[Problem, int], Problem]], bool]
-#: Work of one attempt; the powers of ten between which the boundary lies.
-_WORK, _POWERS = 2e9, 24
+#: A release of a problem with noise at the source.
+Private = Callable[[Problem, int], Problem]
+#: What is read of a problem whose clients' matrices carry noise, and that noisy problem.
+Read = tuple[attacks.Factor, Problem]
+#: Work of one attempt; the powers of ten between which the boundary lies, up to the largest taken.
+_WORK, _POWERS = 2e9, 15
 
 
-def _stopping(problem: Problem, recovered: Attempted) -> str:
+def _stopping(problem: Problem, reading: Callable[[Problem, Private], Read]) -> str:
     """The largest power of ten at which the records stay secret, by halving: more noise, less."""
-    assert problem.blocks is not None and problem.announced is not None
-    records = np.hstack([raw(block, problem.announced) for block in problem.blocks])
-    clip = float(np.linalg.norm(records, axis=0).max())
+    blocks, facts = known(problem)
+    clip = float(np.linalg.norm(raw(np.hstack(blocks), facts), axis=0).max())
 
-    def private(power: float) -> Callable[[Problem, int], Problem]:
-        return lambda clean, release: clean.private(
-            10.0**power, 1e-6, clip, Streams(release), mean_share=0.1
-        )
+    def private(power: float, clean: Problem, release: int) -> Problem:
+        return clean.private(10.0**power, 1e-6, clip, Streams(release), mean_share=0.1)
+
+    def recovered(power: int) -> bool:
+        factor, noisy = reading(problem, partial(private, power))
+        assert noisy.guarantee is not None  # the size of the noise is public, too
+        factor = replace(factor, error=max(factor.error, noisy.guarantee.noise))
+        told = facts.grid, facts.mean, facts.records_total
+        return attacks.records(factor, *told, bounds=facts.bounds, budget=_WORK).certified
 
     low, high = 0, _POWERS  # stopped at the lower one; at the upper one there is next to no noise
-    if not recovered(problem, private(high)):
+    if not recovered(high):
         return f"no ε up to 1e{high} lets it through"
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if recovered(problem, private(middle)) else (middle, high)
-    sines = [_answer(private(power)(problem, 0)) for power in (low, 2, 0)]
+        low, high = (low, middle) if recovered(middle) else (middle, high)
+    sines = [_answer(private(power, problem, 0)) for power in (low, 2, 0)]
     return (
         f"ε = 1e{low} is the largest power of ten that stops it; the answer's sine is "
         "{:.1e} there, {:.2g} at ε = 100, {:.2g} at ε = 1".format(*sines)
     )
 
 
-def from_messages(rounds: int) -> Attempted:
+def from_messages(problem: Problem, private: Private, rounds: int) -> Read:
     """Client 0 from messages of SSI."""
-
-    def recovered(problem: Problem, private: Callable[[Problem, int], Problem]) -> bool:
-        noisy = private(problem, 0)
-        columns = min(10, problem.features - 1)
-        run = fp.simulate(noisy, fp.SSI(columns), rounds=rounds)
-        return _certified(attacks.low_rank(run.transcript, 0), problem, noisy)
-
-    return recovered
+    noisy = private(problem, 0)
+    run = fp.simulate(noisy, fp.SSI(min(10, problem.features - 1)), rounds=rounds)
+    return attacks.low_rank(run.transcript, 0), noisy
 
 
-def from_matrix(problem: Problem, private: Callable[[Problem, int], Problem]) -> bool:
+def from_matrix(problem: Problem, private: Private) -> Read:
     """Client 0 from its noisy matrix itself: no attack on FAPS' messages has more."""
     noisy = private(problem, 0)
     size = int(noisy.client_data.samples[0])
-    return _certified(attacks.factor_of(noisy.client_data.dense()[0], size), problem, noisy)
+    return attacks.factor_of(noisy.client_data.dense()[0], size), noisy
 
 
-def from_sums(problem: Problem, private: Callable[[Problem, int], Problem]) -> bool:
+def from_sums(problem: Problem, private: Private) -> Read:
     """24 newcomers from the sums of two releases."""
-    assert problem.blocks is not None
-    earlier = from_blocks(
-        [problem.blocks[0][:, 24:], *problem.blocks[1:]], announced=problem.announced
-    )
+    (first, *others), facts = known(problem)
+    earlier = from_blocks([first[:, 24:], *others], announced=facts)
     secure = fp.Channel(secure_aggregation=True)
+    releases = private(earlier, 0), private(problem, 1)
     before, after = (
-        fp.simulate(private(one, release), fp.SSI(24), rounds=3, channel=secure)
-        for release, one in enumerate((earlier, problem))
+        fp.simulate(one, fp.SSI(24), rounds=3, channel=secure).transcript for one in releases
     )
-    factor = attacks.joined(before.transcript, after.transcript)
-    return _certified(factor, problem, private(problem, 1))
-
-
-def _certified(factor: attacks.Factor, problem: Problem, noisy: Problem) -> bool:
-    """With the public facts, and the size of the noise, which is public too."""
-    facts = problem.announced
-    assert facts is not None and noisy.guarantee is not None
-    factor = replace(factor, error=max(factor.error, noisy.guarantee.noise))
-    return attacks.records(
-        factor, facts.grid, facts.mean, facts.records_total, bounds=facts.bounds, budget=_WORK
-    ).certified
+    return attacks.joined(before, after), releases[1]
 
 
 def _answer(noisy: Problem) -> float:
@@ -316,10 +292,13 @@ def _answer(noisy: Problem) -> float:
 
 def main() -> None:
     """Print one line for each target."""
-    for per_client, clients, rounds in ((10, 40, 1), (31, 13, 4), (40, 10, 5)):
-        print(faces(per_client, clients, rounds), flush=True)
-    print(faces(10, 40, 2, dtype="float32"), flush=True)
-    print(garments(), flush=True)
+    for per_client, clients, rounds, dtype in FACES:
+        faces = fp.problems.images("olivetti", clients, resolution=32, heterogeneity=1.0)
+        name = f"faces 32 px, {clients} clients of {per_client}, {rounds} rounds in {dtype}"
+        print(everybody(name, faces, rounds, dtype), flush=True)
+    garments = fp.problems.images("fashion_mnist", 40, max_samples=400)  # those that come along
+    name = "garments 28 px, 40 clients of 10, 1 round"
+    print(everybody(name, garments, 1, "float64"), flush=True)
     for name, problem, size in sources():
         print(random_clients(name, problem, size), flush=True)
     digits = fp.problems.images("digits")

@@ -18,16 +18,15 @@ from fedpca_core.protocol.trace import Trace
 CLIENTS, FEATURES, COMPONENTS, ROUNDS, REPEAT = 20, 50, 5, 100, 9
 
 
-def algorithms() -> list[Algorithm]:
-    """The comparison of the Converge page, FAPS with five inner steps."""
-    return [
-        fp.SSI(COMPONENTS),
-        fp.LocalPower(COMPONENTS),
-        fp.LocalPower(COMPONENTS, schedule="decay"),
-        fp.FAPS(COMPONENTS, inner_rule="fixed", inner_steps=5),
-        fp.VariableSplitting(COMPONENTS, inner_steps=5),
-        fp.BlockKrylov(COMPONENTS),
-    ]
+#: The comparison of the Converge page, FAPS with five inner steps.
+ALGORITHMS = (
+    fp.SSI(COMPONENTS),
+    fp.LocalPower(COMPONENTS),
+    fp.LocalPower(COMPONENTS, schedule="decay"),
+    fp.FAPS(COMPONENTS, inner_rule="fixed", inner_steps=5),
+    fp.VariableSplitting(COMPONENTS, inner_steps=5),
+    fp.BlockKrylov(COMPONENTS),
+)
 
 
 def main() -> None:
@@ -35,29 +34,24 @@ def main() -> None:
     problem = fp.problems.decay_spectrum(FEATURES, [1000] * CLIENTS, 1.05)
     grams = problem.client_data.dense()
     frames = np.random.default_rng(0).standard_normal((CLIENTS, FEATURES, COMPONENTS))
-    compared = algorithms()
 
     def run(algorithm: Algorithm) -> Trace:
         return fp.simulate(problem, algorithm, rounds=ROUNDS)
 
-    products = sum(int(run(each).local_products[-1]) for each in compared) // CLIENTS
+    traces = [run(each) for each in ALGORITHMS]
+    products = sum(int(trace.local_products[-1]) for trace in traces) // CLIENTS
 
     def bare() -> None:
         for _ in range(products):
             np.matmul(grams, frames)
 
-    def together() -> None:
-        for each in compared:
-            run(each)
-
-    traces = [run(each) for each in compared]
-    rows: dict[str, Callable[[], object]] = {f"{products} bare products": bare}
-    rows |= {each.title: partial(run, each) for each in compared}
-    rows["all six"] = together
-    rows["FAPS, auto rule (apart)"] = partial(run, fp.FAPS(COMPONENTS))
-    rows["metrics of all six (apart)"] = lambda: [
-        fp.metrics.frame(trace, problem) for trace in traces
-    ]
+    rows: dict[str, Callable[[], object]] = {
+        f"{products} bare products": bare,
+        **{each.title: partial(run, each) for each in ALGORITHMS},
+        "all six": lambda: [run(each) for each in ALGORITHMS],
+        "FAPS, auto rule (apart)": partial(run, fp.FAPS(COMPONENTS)),
+        "metrics of all six (apart)": lambda: [fp.metrics.frame(one, problem) for one in traces],
+    }
     reference = None
     print(f"{ROUNDS} rounds, median of {REPEAT}, and the ratio to the first")
     for name, work in rows.items():

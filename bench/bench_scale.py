@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+from scipy.optimize import nnls
 
 import fedpca_core as fp
 from fedpca_core.problems.client_data import ClientData
@@ -41,12 +43,11 @@ def problem(clients: int, features: int, records: int, folder: Path) -> tuple[Pr
         samples = np.full(clients, records, dtype=np.int64)
         data = ClientData.from_grams(np.repeat(one.grams, clients, axis=0), samples)
     else:
-        assert one.factors is not None
         data = ClientData.from_factors([one.factors[0].copy() for _ in range(clients)])
     return Problem("scale", data), reading
 
 
-def measured(sizes: list[tuple[int, int, int]]) -> list[tuple[int, int, int, float, float]]:
+def measured(sizes: list[tuple[int, int, int]]) -> pd.DataFrame:
     """Sizes, seconds to read one client and seconds of a round of SSI."""
     rows = []
     for clients, features, records in sizes:
@@ -61,17 +62,14 @@ def measured(sizes: list[tuple[int, int, int]]) -> list[tuple[int, int, int, flo
                 pass
             seconds = (time.process_time() - began) / (ROUNDS - 1)
         rows.append((clients, features, records, reading, seconds))
-    return rows
+    return pd.DataFrame(rows, columns=["clients", "features", "records", "reading", "seconds"])
 
 
-def fitted(rows: list[tuple[int, int, int, float, float]]) -> tuple[list[float], float]:
+def fitted(rows: pd.DataFrame) -> tuple[list[float], float]:
     """c, a, b of the law by relative least squares, and the largest ratio of measured to fitted."""
-    sizes = np.array([row[:3] for row in rows], dtype=float)
-    seconds = np.array([row[4] for row in rows])
-    work = 2 * sizes[:, 1] * COLUMNS * np.minimum(sizes[:, 1], 2 * sizes[:, 2])
-    terms = np.stack([np.ones(len(rows)), sizes[:, 0], sizes[:, 0] * work], axis=1)
-    from scipy.optimize import nnls
-
+    clients, features, records, _, seconds = rows.to_numpy(dtype=float).T
+    work = 2 * features * COLUMNS * np.minimum(features, 2 * records)
+    terms = np.stack([np.ones(len(rows)), clients, clients * work], axis=1)
     found = nnls(terms / seconds[:, None], np.ones(len(rows)))[0]
     ratios = seconds / (terms @ found)
     return found.tolist(), float(np.maximum(ratios, 1 / ratios).max())
@@ -81,7 +79,7 @@ def main(long: bool = False) -> None:
     """Print the sizes, what they took, and the law."""
     rows = measured(SIZES + (LONG if long else []))
     print("clients features records  read one (s)  round (s)")
-    for clients, features, records, reading, seconds in rows:
+    for clients, features, records, reading, seconds in rows.itertuples(index=False):
         print(f"{clients:7d} {features:8d} {records:7d} {reading:13.4f} {seconds:10.5f}")
     (constant, each, slope), worst = fitted(rows)
     print(

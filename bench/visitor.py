@@ -9,16 +9,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.cookiejar import CookieJar
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import OpenerDirector
 
+import requests
 from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.Common_pb2 import FileUploaderState, FileURLs
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.Common_pb2 import FileUploaderState, FileURLs, FileURLsRequest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
@@ -39,15 +37,13 @@ def said_where_it_fails(errors: list[str]) -> Iterator[None]:
 class Visitor:
     """One session on one page.
 
-    ``address``: Of the server, without the scheme.
-    ``page``, ``query``: Page name and the part of the link after the question mark.
-    ``errors``: Where it is written down what went wrong; known even where the visit breaks off.
+    ``address`` has no scheme, ``query`` is the part of the link after the question mark, and what
+    went wrong is written down in ``errors``, even where the visit breaks off.
     """
 
     def __init__(
         self, address: str, page: str, query: str = "", errors: list[str] | None = None
     ) -> None:
-        self._url = f"ws://{address}/_stcore/stream"
         self._page, self._query, self._hash = page, query, ""
         self._dials: dict[str, tuple[str, float, float, float, str]] = {}
         self._moved: dict[str, float] = {}
@@ -55,19 +51,19 @@ class Visitor:
         self._pictures: dict[str, str] = {}
         self._changed = asyncio.Event()
         self._address, self._session, self._place = address, "", ""
+        self._browser = requests.Session()
         self._file, self._urls = FileUploaderState(), asyncio.Queue[FileURLs]()
         self.errors = [] if errors is None else errors
         self.bytes = 0
 
     async def __aenter__(self) -> Visitor:
         # A browser's first answer brings cookies: a seat behind a proxy, and a token.
-        cookies = CookieJar()
-        self._browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies))
         health = f"http://{self._address}/_stcore/health"
-        (await asyncio.to_thread(self._browser.open, health, timeout=PATIENCE)).close()
-        self._cookies = {one.name: one.value or "" for one in cookies}
+        answer = await asyncio.to_thread(self._browser.get, health, timeout=PATIENCE)
+        answer.raise_for_status()
+        self._cookies = {one.name: one.value or "" for one in self._browser.cookies}
         self._line = await connect(
-            self._url,
+            f"ws://{self._address}/_stcore/stream",
             additional_headers={"Cookie": "; ".join(map("=".join, self._cookies.items()))},
             max_size=None,
             open_timeout=PATIENCE,
@@ -83,6 +79,7 @@ class Visitor:
             poll.cancel()
         self._reader.cancel()
         await self._line.close()
+        self._browser.close()
 
     async def picture(self, seconds: float) -> float | None:
         """Wait for a picture that was not there before; seconds it took, None if it never came."""
@@ -104,25 +101,27 @@ class Visitor:
         await self._run(fragment)
         return True
 
-    async def upload(self, name: str, content: bytes, seconds: float = PATIENCE) -> bool:
+    async def upload(self, name: str, content: bytes) -> bool:
         """Choose a file where the page has a place for one; whether the server took it."""
-        if not await self._came(lambda: bool(self._place), "the place for a file", seconds):
+        if not await self._came(lambda: bool(self._place), "the place for a file", PATIENCE):
             return False
-        message = BackMsg()
-        asked = message.file_urls_request
-        asked.request_id, asked.session_id = name, self._session
-        asked.file_names.append(name)
-        await self._line.send(message.SerializeToString())
+        asked = FileURLsRequest(request_id=name, session_id=self._session, file_names=[name])
+        await self._line.send(BackMsg(file_urls_request=asked).SerializeToString())
         urls = await asyncio.wait_for(self._urls.get(), PATIENCE)
-        url = f"http://{self._address}/{urls.upload_url.lstrip('/')}"
-        token = self._cookies.get("_streamlit_xsrf", "")
-        if refused := await asyncio.to_thread(_put, self._browser, url, name, content, token):
-            self.errors.append(f"the file {name} was refused: {refused}")
+        answer = await asyncio.to_thread(
+            self._browser.put,
+            f"http://{self._address}/{urls.upload_url.lstrip('/')}",
+            files={name: (name, content)},
+            headers={"X-Xsrftoken": self._cookies.get("_streamlit_xsrf", "")},
+            timeout=PATIENCE,
+        )
+        if not answer.ok:
+            self.errors.append(f"the file {name} was refused: {answer.status_code} {answer.reason}")
             return False
         self._file = FileUploaderState()
-        file = self._file.uploaded_file_info.add()
-        file.name, file.size, file.file_id = name, len(content), urls.file_id
-        file.file_urls.CopyFrom(urls)
+        self._file.uploaded_file_info.add(
+            name=name, size=len(content), file_id=urls.file_id, file_urls=urls
+        )
         self._changed.clear()
         await self._run()
         return True
@@ -141,19 +140,19 @@ class Visitor:
     async def _run(self, fragment: str = "", poll: bool = False) -> None:
         if not fragment:
             self._end_polls()
-        message = BackMsg()
-        state = message.rerun_script
-        state.query_string, state.page_name, state.fragment_id = self._query, self._page, fragment
-        state.page_script_hash, state.is_auto_rerun = self._hash, poll
+        state = ClientState(
+            query_string=self._query,
+            page_name=self._page,
+            page_script_hash=self._hash,
+            fragment_id=fragment,
+            is_auto_rerun=poll,
+        )
+        widgets = state.widget_states.widgets
         for identity, value in self._moved.items():
-            widget = state.widget_states.widgets.add()
-            widget.id = identity
-            widget.double_array_value.data.append(value)
+            widgets.add(id=identity, double_array_value={"data": [value]})
         if self._file.uploaded_file_info:
-            widget = state.widget_states.widgets.add()
-            widget.id = self._place
-            widget.file_uploader_state_value.CopyFrom(self._file)
-        await self._line.send(message.SerializeToString())
+            widgets.add(id=self._place, file_uploader_state_value=self._file)
+        await self._line.send(BackMsg(rerun_script=state).SerializeToString())
 
     async def _read(self) -> None:
         with said_where_it_fails(self.errors):  # also where nobody sends anything any more
@@ -210,16 +209,3 @@ class Visitor:
             if self._pictures.get(name) != seen:
                 self._pictures[name] = seen
                 self._changed.set()
-
-
-def _put(browser: OpenerDirector, url: str, name: str, content: bytes, token: str) -> str:
-    """Send a file as a browser does, with the token of a cookie; why it was refused, or nothing."""
-    head = f'Content-Disposition: form-data; name="{name}"; filename="{name}"'
-    body = f"--x\r\n{head}\r\n\r\n".encode() + content + b"\r\n--x--\r\n"
-    headers = {"Content-Type": "multipart/form-data; boundary=x", "X-Xsrftoken": token}
-    request = urllib.request.Request(url, body, headers, method="PUT")
-    try:
-        with browser.open(request, timeout=PATIENCE):
-            return ""
-    except HTTPError as refused:
-        return f"{refused.code} {refused.reason}"

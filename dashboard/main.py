@@ -16,7 +16,7 @@ from dashboard.shell.warmup import warm  # noqa: E402
 
 warm()  # where this file is the entry; under app.py it is done already
 
-from dashboard.shell import figures  # noqa: E402
+from dashboard.player import printed  # noqa: E402
 from dashboard.shell.document import icon, page_title  # noqa: E402
 from dashboard.shell.navigation import ENTRIES, listed, tabs  # noqa: E402
 
@@ -48,5 +48,5 @@ for place, links in ((st.sidebar, listed(shown)), (st, tabs(shown))):
     if links:
         place.html(f"{links}<script>{script}</script>", unsafe_allow_javascript=True)
 
-figures.forget()
+printed.forget()
 page.run()

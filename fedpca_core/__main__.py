@@ -35,11 +35,9 @@ from threadpoolctl import threadpool_limits
 from fedpca_core.errors import InvalidInput, visible
 from fedpca_core.papers.experiment import Size
 from fedpca_core.papers.registry import EXPERIMENTS, entries_of, experiment
-from fedpca_core.papers.reproduce import reproduce
-from fedpca_core.papers.results import commit, provenance, summary, write_results
+from fedpca_core.papers.results import commit, provenance, reproduce, summary, write_results
 from fedpca_core.problems.data_sets import data_folder, require_here
-from fedpca_core.publishers.fetch import provide
-from fedpca_core.publishers.listed import by_name, listing
+from fedpca_core.publishers.fetch import by_name, listing, provide
 from fedpca_core.questions.catalogue import KINDS, PRESETS, read_settings, studies_of
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.settings import Settings
@@ -60,22 +58,27 @@ class _Parser(argparse.ArgumentParser):
         super().error(visible(message))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status (2 for input that does not fit, 70 for a fault)."""
+def _commands() -> argparse.ArgumentParser:
+    """Every command with its arguments and, as ``do``, what it does with them."""
     parser = _Parser(prog="python -m fedpca_core", description="Headless runs.")
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="run a settings file")
-    run.add_argument("file", type=Path)
-    run.add_argument("--out", type=Path, help="folder for all tables and run.json")
+    asked = _Parser(add_help=False)
+    asked.add_argument("file", type=Path)
+    asked.add_argument("--out", type=Path, help="folder for all tables and run.json")
+    run = commands.add_parser("run", parents=[asked], help="run a settings file")
     run.add_argument("--table", type=Path, help="your own file, where the settings ask for one")
-    check = commands.add_parser("check", help="what a deployment gives away")
-    check.add_argument("file", type=Path)
-    check.add_argument("--out", type=Path, help="folder for all tables and run.json")
+    run.set_defaults(do=lambda given: _run(_settings(given.file), given.out, given.table))
+    check = commands.add_parser("check", parents=[asked], help="what a deployment gives away")
+    check.set_defaults(do=lambda given: _check(_settings(given.file), given.out))
     config = commands.add_parser("config", help="print a settings file")
     config.add_argument("kind", choices=sorted({one.kind for one in KINDS.values()}))
     config.add_argument("changes", nargs="*", metavar="NAME=VALUE")
+    config.set_defaults(
+        do=lambda given: print(_changed(KINDS[given.kind], given.changes).to_json())
+    )
     presets = commands.add_parser("presets", help="list the presets, or print one")
     presets.add_argument("name", nargs="?")
+    presets.set_defaults(do=lambda given: _presets(given.name))
     again = commands.add_parser("reproduce", help="run a table or figure of a paper")
     again.add_argument("name", nargs="?")
     again.add_argument("--list", action="store_true", help="what there is")
@@ -83,36 +86,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     again.add_argument("--seeds", type=int, default=5)
     again.add_argument("--only", nargs="+", default=[], metavar="SERIES")
     again.add_argument("--out", type=Path, default=Path("reproduced"))
+    again.set_defaults(do=_reproduce)
     data = commands.add_parser("data", help="list public data sets, or fetch some")
     data.add_argument("names", nargs="*", metavar="NAME")
+    local = "files, folders or zip archives on this machine that hold the publisher's files"
     data.add_argument(
-        "--from",
-        dest="given",
-        nargs="+",
-        type=Path,
-        default=[],
-        metavar="PATH",
-        help="files, folders or zip archives on this machine that hold the publisher's files",
+        "--from", dest="given", nargs="+", type=Path, default=[], metavar="PATH", help=local
     )
     data.add_argument("--to", type=Path, help="folder for the data files")
-    chosen = parser.parse_args(arguments)
+    data.set_defaults(do=lambda given: _data(given.names, given.given, data_folder(given.to)))
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status (2 for input that does not fit, 70 for a fault)."""
+    given = _commands().parse_args(arguments)
     try:
-        if chosen.command == "reproduce":
-            if chosen.list or chosen.name is None:
-                _list_experiments()
-            else:
-                size: Size = "paper" if chosen.paper_size else "live"
-                _reproduce(chosen.name, size, chosen.seeds, chosen.out, chosen.only)
-        elif chosen.command == "data":
-            return _data(chosen.names, chosen.given, data_folder(chosen.to))
-        elif chosen.command == "run":
-            _run(_settings(chosen.file), chosen.out, chosen.table)
-        elif chosen.command == "check":
-            _check(_settings(chosen.file), chosen.out)
-        elif chosen.command == "config":
-            print(_changed(KINDS[chosen.kind], chosen.changes).to_json())
-        else:
-            _presets(chosen.name)
+        return int(given.do(given) or 0)
     except NoFile as refusal:
         _say(f"{refusal} Give it with --table.", sys.stderr)
         return REFUSED
@@ -139,7 +129,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stderr,
         )
         return FAULT
-    return 0
 
 
 def _say(text: str, where: TextIO | None = None) -> None:
@@ -186,10 +175,10 @@ def _check(settings: Settings, out: Path | None) -> None:
 
 def _run(settings: Settings, out: Path | None, table: Path | None) -> None:
     data = None if table is None else OwnData.of(table)
-    written: list[str] = []
-    for study in studies_of(settings):
+    written, studies = list[str](), studies_of(settings)
+    for study in studies:
         require_here(study.needs(settings))
-    for study in studies_of(settings):
+    for study in studies:
         with threadpool_limits(limits=1):
             result = outcome(study.run(settings, data), _report)
         _clear()
@@ -201,37 +190,33 @@ def _run(settings: Settings, out: Path | None, table: Path | None) -> None:
                 write_whole(out / f"{study.key}-{name}.csv", frame.to_csv(index=False))
                 written.append(f"{study.key}-{name}.csv")
     if out is not None:
-        write_whole(out / "run.json", json.dumps(_record(settings, data), indent=2))
+        record = {  # what a run can be repeated from
+            "settings": json.loads(settings.to_json()),
+            "own_file": None if data is None else {"name": data.name, "sha256": data.digest},
+            **provenance(),
+        }
+        write_whole(out / "run.json", json.dumps(record, indent=2))
         _say(f"Wrote {', '.join([*written, 'run.json'])} to {out}.")
 
 
-def _record(settings: Settings, data: OwnData | None) -> dict[str, Any]:
-    """What a run can be repeated from."""
-    return {
-        "settings": json.loads(settings.to_json()),
-        "own_file": None if data is None else {"name": data.name, "sha256": data.digest},
-        **provenance(),
-    }
-
-
-def _list_experiments() -> None:
-    for entry in EXPERIMENTS.values():
-        count = len(entries_of(entry.key))
-        print(f"{entry.key:<24} {entry.source:<10} {count:>3} rows  {entry.title}")
-        for size in entry.sizes:
-            print(f"{'':<24} {size:<10} {entry.described(size)}")
-
-
-def _reproduce(name: str, size: Size, seeds: int, out: Path, only: Sequence[str]) -> None:
-    chosen = experiment(name)
+def _reproduce(given: argparse.Namespace) -> None:
+    if given.list or given.name is None:
+        for entry in EXPERIMENTS.values():
+            count = len(entries_of(entry.key))
+            print(f"{entry.key:<24} {entry.source:<10} {count:>3} rows  {entry.title}")
+            for one in entry.sizes:
+                print(f"{'':<24} {one:<10} {entry.described(one)}")
+        return
+    chosen = experiment(given.name)
+    size: Size = "paper" if given.paper_size else "live"
     commit()
-    table = outcome(reproduce(chosen, size, seeds, out, only), _cell)
+    table = outcome(reproduce(chosen, size, given.seeds, given.out, given.only), _cell)
     _clear()
     assert table is not None
     medians = summary(table)
     if len(medians) <= PRINTED_ROWS:
         print(f"\nmedians over the seeds\n{medians.to_string(index=False)}")
-    _say(f"Wrote {', '.join(write_results(table, chosen, size, out))} to {out}.")
+    _say(f"Wrote {', '.join(write_results(table, chosen, size, given.out))} to {given.out}.")
 
 
 def _cell(step: Step[Any]) -> bool:

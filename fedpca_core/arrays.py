@@ -33,10 +33,7 @@ def read_only(array: Array) -> Array:
 
 
 def put(arrays: Arrays, clients: IntArray, rows: Arrays) -> dict[str, Array]:
-    """Return ``arrays`` with the rows of ``clients`` replaced; the input is left alone.
-
-    ``clients`` are distinct and in increasing order, so as many as there are rows means all.
-    """
+    """Return ``arrays`` with the rows of ``clients`` replaced (see `take`), in a new mapping."""
     if len(clients) == _rows(arrays):
         return dict(rows)
     result: dict[str, Array] = {}

@@ -33,7 +33,6 @@ def visible(text: str) -> str:
 
 
 def require(condition: bool, sentence: str) -> None:
-    """Raise `InvalidInput` with ``sentence`` unless ``condition`` holds."""
     if not condition:
         raise InvalidInput(sentence)
 
@@ -68,7 +67,6 @@ def require_at_least(what: str, value: float, least: float = 0, remedy: str = ""
 
 
 def require_positive(what: str, value: float, usual: object) -> None:
-    """Raise `InvalidInput` unless ``value`` is positive and finite."""
     require(0 < value < inf, f"{what} must be positive, not {value}; {usual} is usual.")
 
 
@@ -81,10 +79,7 @@ def require_noise(deviation: float) -> None:
 
 
 def check_client(client: int, clients: int, called: str = "one") -> None:
-    """Refuse a client that is not there.
-
-    Raises InvalidInput: names the clients there are; ``called`` is what to choose.
-    """
+    """Refuse a client that is not there; ``called`` is what to choose."""
     require(
         0 <= client < clients,
         f"There is no client {client} among {clients}; choose {called} from 0 to {clients - 1}.",

@@ -19,7 +19,7 @@ from fedpca_core.guarantee import Guarantee
 from fedpca_core.linalg.stiefel import symmetric_part
 from fedpca_core.problems.perturbation import Trust
 from fedpca_core.problems.problem import Problem
-from fedpca_core.problems.rows import from_records
+from fedpca_core.problems.table import from_records
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate
@@ -60,7 +60,7 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         mean_clip: The same before that mean.
         mean_share: Share of the squared GDP budget that pays for the noisy mean.
         keep_run: Whether ``trace_`` and what `leaks` needs are kept. They hold the records, so a
-            pickle of the estimator does too; False keeps the fitted attributes only.
+            pickle of the estimator does too.
         random_state: Seed of the public start, of the sampling and of the noise. None draws it
             from the system.
 
@@ -175,21 +175,15 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Scores of records, (n_samples, n_components) float64."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
-        result: Array = (rows - self.mean_) @ self.components_.T
-        return result
+        return np.asarray((rows - self.mean_) @ self.components_.T)
 
     def inverse_transform(self, X: Any) -> Array:
         """Records with these scores, (n_samples, n_features) float64."""
         check_is_fitted(self)
-        result: Array = np.asarray(X, dtype=float) @ self.components_ + self.mean_
-        return result
+        return np.asarray(np.asarray(X, dtype=float) @ self.components_ + self.mean_)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Share of the variance of records that comes back, R².
-
-        1 less the squared error of ``inverse_transform(transform(X))`` as a share of that of the
-        records' own mean; below 0 where that mean alone is nearer to them.
-        """
+        """R²: 1 less the squared error of ``inverse_transform(transform(X))`` over the mean's."""
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         error = float(((rows - self.inverse_transform(self.transform(X))) ** 2).sum())
         total = float(((rows - rows.mean(axis=0)) ** 2).sum())
@@ -247,16 +241,17 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         table.insert(0, "group", self.groups_[client])
         return table
 
-    # ------------------------------------------------------------------------------ inside
     def _algorithm(self, components: int) -> Algorithm:
-        if isinstance(self.method, Algorithm):
-            return _seeking(self.method, components)
-        require(
-            self.method in COMPARED,
-            f"There is no method “{self.method}” that seeks one common subspace; "
-            f"choose one of {', '.join(COMPARED)}.",
-        )
-        return _seeking(METHODS[self.method].make(ConvergeSettings()), components)
+        method = self.method
+        if not isinstance(method, Algorithm):
+            require(
+                method in COMPARED,
+                f"There is no method “{method}” that seeks one common subspace; "
+                f"choose one of {', '.join(COMPARED)}.",
+            )
+            method = METHODS[method].make(ConvergeSettings())
+        made: Algorithm = replace(method, components=components)  # type: ignore[type-var]
+        return made
 
     def _seed(self) -> int:
         if self.random_state is None:
@@ -266,7 +261,6 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return int(check_random_state(self.random_state).randint(2**31))
 
     def _dealt(self, records: int, seed: int) -> Array:
-        """The site of every record where nobody said it."""
         require_whole("The number of sites", self.sites)
         require(
             self.sites >= 2,
@@ -276,7 +270,6 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return np.asarray(order % min(self.sites, records))
 
     def _released(self, problem: Problem, seed: int) -> Problem:
-        """The problem with noise at the source, as ``epsilon`` asks."""
         require(
             self.clip is not None,
             "An ε needs a norm at which records are clipped; give clip=, a length that was known "
@@ -311,9 +304,3 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)
-
-
-def _seeking(algorithm: Algorithm, components: int) -> Algorithm:
-    """The same method for another number of components."""
-    made: Algorithm = replace(algorithm, components=components)  # type: ignore[type-var]
-    return made

@@ -27,8 +27,6 @@ ROUNDING = 1e-6
 
 
 class Target(StrEnum):
-    """What an attack is after."""
-
     COVARIANCE = "covariance"
     LEADING = "leading space"
     RECORDS = "records"
@@ -49,8 +47,6 @@ TARGETS: Mapping[Target, str] = {
 
 
 class Status(StrEnum):
-    """What is known of a target."""
-
     PROVED_CLOSED = "proved closed"
     OPEN = "open"
     PARTLY = "partly"
@@ -64,23 +60,20 @@ class Figure:
 
     #: Median over the draws.
     value: float
-    #: What it counts, in words that can follow the number: "records", "relative error", "degrees",
-    #: "of pairs ranked right".
+    #: What it counts, in words that can follow the number: "records", "of pairs ranked right".
     unit: str
     #: What there was to get; None where the number is no count.
     of: float | None = None
     #: low, high: Least and largest over the draws.
     low: float | None = None
     high: float | None = None
-    #: Runs that the number is over.
     draws: int = 1
 
     def __str__(self) -> str:
         if math.isnan(self.value):
             return f"no {self.unit}"
         shown = _short(self.value) if self.of is None else f"{self.value:,.10g} of {self.of:,.10g}"
-        ends = (self.low, self.high)
-        spread = None not in ends and _short(self.low) != _short(self.high)
+        spread = None not in (self.low, self.high) and _short(self.low) != _short(self.high)
         span = f" ({_short(self.low)}–{_short(self.high)})" if spread else ""
         unit = re.sub(r"^(\w+)s\b", r"\1", self.unit) if self.of == 1 else self.unit
         return f"{unit} {shown}{span}" if self.of is None else f"{shown} {unit}{span}"
@@ -109,11 +102,8 @@ class Finding:
     """What is known of one target, and how.
 
     Attributes:
-        target: What an attack would get.
-        status: Whether it can.
         attack: Key of the attack in the registry (`fedpca_core.attacks.registry`); empty for a
             theorem, and where several were run and none opened it.
-        figure: What the attack got.
         basis: A sentence without its full stop: the theorem with its hypotheses as they are here,
             the certificate, the comparison, or why nothing was tried.
         share: Over several draws: in how many of them, and where that of as many others would lie.
@@ -182,7 +172,6 @@ def in_short(finding: Finding) -> str:
 
 
 def frame(findings: Iterable[Finding]) -> pd.DataFrame:
-    """Findings as a tidy table, one a row."""
     nan = math.nan
     rows = []
     for one in findings:

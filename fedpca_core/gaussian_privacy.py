@@ -40,17 +40,13 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Array:
     """
     eps, mu = np.asarray(epsilon, dtype=float), np.asarray(mu, dtype=float)
     first = log_ndtr(-eps / mu + mu / 2)
-    second = eps + log_ndtr(-eps / mu - mu / 2)
     # At the ends of the range the difference of the logarithms rounds to 0 from either side.
-    ratio = np.minimum(second - first, -np.finfo(float).tiny)
+    ratio = np.minimum(eps + log_ndtr(-eps / mu - mu / 2) - first, -np.finfo(float).tiny)
     return first + np.log(-np.expm1(ratio))
 
 
 def mu_of(epsilon: ArrayLike, delta: ArrayLike) -> Array:
-    """Largest mu such that every mu-GDP mechanism is (epsilon, delta)-DP.
-
-    Raises InvalidInput: epsilon not positive and finite, delta outside (0, 1).
-    """
+    """Largest mu such that every mu-GDP mechanism is (epsilon, delta)-DP."""
     eps, dlt = np.broadcast_arrays(np.asarray(epsilon, float), np.asarray(delta, float))
     check_epsilon(eps)
     check_delta(dlt)
@@ -89,8 +85,7 @@ def epsilon_of(mu: ArrayLike, delta: ArrayLike) -> Array:
 
         def step(eps: Array) -> tuple[Array, Array]:
             value = log_delta(eps, some_mu)
-            slope = -np.exp(eps + log_ndtr(-eps / some_mu - some_mu / 2) - value)
-            return goal - value, -slope
+            return goal - value, np.exp(eps + log_ndtr(-eps / some_mu - some_mu / 2) - value)
 
         # zCDP's conversion is an upper bound: mu^2/2 + mu sqrt(2 log 1/delta).
         high = some_mu**2 / 2 + some_mu * np.sqrt(-2 * goal)
@@ -110,8 +105,7 @@ def _root(
             newton = point - value / slope
         low = np.where(value < 0, point, low)
         high = np.where(value < 0, high, point)
-        inside = (newton >= low) & (newton <= high)
-        moved = np.where(inside, newton, 0.5 * (low + high))
+        moved = np.where((newton >= low) & (newton <= high), newton, 0.5 * (low + high))
         settled = np.abs(moved - point) <= _TOLERANCE * np.abs(point)
         point = moved
         if bool(settled.all()):
@@ -120,7 +114,6 @@ def _root(
 
 
 def check_epsilon(epsilon: ArrayLike) -> None:
-    """Refuse a privacy budget that is not positive, or beyond what mu is found for."""
     values = np.atleast_1d(np.asarray(epsilon, dtype=float))
     bad = values[~((values >= 1e-9) & (values <= 1e15))]
     require(
@@ -131,7 +124,6 @@ def check_epsilon(epsilon: ArrayLike) -> None:
 
 
 def check_delta(delta: ArrayLike) -> None:
-    """Refuse a failure probability outside (0, 1)."""
     values = np.atleast_1d(np.asarray(delta, dtype=float))
     bad = values[~((values > 0) & (values < 1))]
     require(

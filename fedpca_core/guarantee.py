@@ -15,13 +15,7 @@ from fedpca_core.settings import rough, short
 
 ACCOUNTANT = "exact composition of Gaussian releases (GDP, closed form)"
 FULL = "every client takes part"
-WITH_REPLACEMENT = (
-    "clients drawn with replacement by the server, which knows them: no amplification"
-)
-
-WITHOUT_REPLACEMENT = (
-    "clients drawn without replacement by the server, which knows them: no amplification"
-)
+DRAWN = "clients drawn {} replacement by the server, which knows them: no amplification"
 ANY_SAMPLING = "any clients in any round: nothing more is released"
 #: How the releases of a run are counted.
 EACH_IN_FULL = "noise on every product, each counted in full"
@@ -82,11 +76,7 @@ PERSONS = (2, 5, 10)
 
 
 def in_words(delta: float, clipped: str, public: Sequence[str]) -> str:
-    """What every epsilon of many runs means.
-
-    ``clipped``: At which norm records are clipped.
-    ``public``: What is taken as public besides the clients' sizes.
-    """
+    """What every epsilon of many runs means, ``public`` taken as such besides the sizes."""
     return (
         f"ε here: {RECORD}; δ = {short(delta)}; records clipped at {clipped}; {ANY_SAMPLING} "
         f"(FedPower: every product, counted in full); {ACCOUNTANT}; {given(public)}."
@@ -112,8 +102,7 @@ class PaidMean:
 class Guarantee:
     """(epsilon, delta)-differential privacy of one client's data."""
 
-    #: epsilon, delta: Totals over the run. epsilon follows from the rest; it is infinite when the
-    #: noise is off.
+    #: epsilon, delta: Totals. epsilon follows from the rest; it is infinite when the noise is off.
     epsilon: float = field(init=False)
     delta: float
     #: Noisy answers about the client's data (hidden local products count).
@@ -130,13 +119,10 @@ class Guarantee:
     unit: str = str(RECORD)
     sampling: str = FULL
     accountant: str = ACCOUNTANT
-    #: What is released and how it is counted.
     released: str = EACH_IN_FULL
-    #: Against whom the guarantee holds.
     towards: str = CHECKED
     #: What was used and is not covered, because it is public, the clients' sizes first.
     public: tuple[str, ...] = (SIZES,)
-    #: Where the noise comes from.
     drawn: str = FROM_THE_SEED
 
     def __post_init__(self) -> None:
@@ -151,7 +137,6 @@ class Guarantee:
 
     @property
     def private(self) -> bool:
-        """Whether epsilon is finite."""
         return bool(np.isfinite(self.epsilon))
 
     @property
@@ -165,7 +150,6 @@ class Guarantee:
 
     @property
     def budget(self) -> str:
-        """Epsilon as text, the sign for infinity when there is none."""
         return rough(self.epsilon) if self.private else "∞"
 
     def noticed(self, false_alarms: float) -> float:
@@ -187,7 +171,6 @@ class Guarantee:
         }
 
     def sentence(self) -> str:
-        """The whole guarantee in one sentence."""
         said = "; ".join(f"{label}: {text}" for label, text in self.terms().items())
         if not self.private:
             return f"ε = ∞: no noise is added, so nothing is guaranteed ({said})."
@@ -209,10 +192,6 @@ class Guarantee:
         """The guarantee of one record that this one of ``unit`` contains; undoes `for_unit`."""
         return replace(self, sensitivity=self.sensitivity / unit.changed(samples), unit=str(RECORD))
 
-    def with_noise(self, noise: float, towards: str) -> Guarantee:
-        """The same releases with other noise, in the eyes of somebody else."""
-        return replace(self, noise=noise, towards=towards)
-
     #: Of a `Refusal`.
     reason: ClassVar[str] = ""
 
@@ -221,12 +200,10 @@ class Guarantee:
         return self
 
     def for_unit(self, unit: Unit, samples: int) -> Guarantee:
-        """The same noise seen from a person with several records, or from a whole client.
+        """The same noise seen from a person with several of m_i ``samples``, or a whole client.
 
         Group privacy is exact here, ``mu -> g mu``: g records change S_i by g times as much as one,
         and a pair of data sets attains it.
-
-        ``samples``: Records m_i of the client; a person cannot hold more.
         """
         require(
             self.unit == str(RECORD),
@@ -241,8 +218,7 @@ def together(guarantees: Sequence[Guarantee]) -> Guarantee:
     Two runs at epsilon = 1 and delta = 1e-6 are one at 1.45. A record that joins or leaves between
     two runs is exactly this case.
 
-    Raises InvalidInput: no run, or runs whose unit, clip norm or delta differ: they have no common
-    statement.
+    Raises InvalidInput: no run, or runs whose unit, clip norm or delta differ.
     """
     require(len(guarantees) > 0, "There is no run to add up; give at least one guarantee.")
     first = guarantees[0]
@@ -274,12 +250,8 @@ def together(guarantees: Sequence[Guarantee]) -> Guarantee:
 def meanings(stated: Guarantee, samples: int) -> dict[str, Guarantee]:
     """What the guarantee of one record says of a person, of a client, and of a second run.
 
-    ``stated``: Of one record.
-    ``samples``: Records of the largest client: a client's guarantee is that of the one with most to
-        lose.
-
-    Returns dict of str to Guarantee: by what may be replaced, the mildest first; persons only where
-    a client holds more records than they.
+    By what may be replaced, the mildest first. ``samples`` are those of the largest client, which
+    has most to lose; persons hold fewer records than it does.
     """
     persons = {
         f"a person with {held} records": stated.for_unit(Unit(held), samples)
@@ -310,38 +282,7 @@ class Refusal:
         raise InvalidInput(self.reason)
 
     def for_unit(self, unit: Unit, samples: int) -> Refusal:
-        """The same of every unit."""
         return self
-
-
-def guarantee(
-    noise: float,
-    delta: float,
-    releases: int,
-    sensitivity: float,
-    clip_norm: float,
-    *,
-    composition: float | None = None,
-    unit: Unit = RECORD,
-    sampling: str = FULL,
-    released: str = EACH_IN_FULL,
-    towards: str = CHECKED,
-    public: Sequence[str] = (),
-) -> Guarantee:
-    """The guarantee of Gaussian releases with one sensitivity (about 0.2 ms)."""
-    return Guarantee(
-        delta,
-        releases,
-        sensitivity,
-        noise,
-        clip_norm,
-        float(releases if composition is None else composition),
-        unit=str(unit),
-        sampling=sampling,
-        released=released,
-        towards=towards,
-        public=(SIZES, *public),
-    )
 
 
 @lru_cache(maxsize=1024)

@@ -34,11 +34,9 @@ class OpenedMessages:
 
     Attributes:
         findings: One a row; ``words`` says it in a sentence, ``basis`` what it stands on.
-        matrix: (features, features) float64 or None: What the messages say of ``sum x x^T /
-            samples``; None where nothing was read. Whether it is the matrix itself is said by the
-            findings.
-        records: (samples, features) float64 or None: Certified records, one a row, in no order;
-            None where none were.
+        matrix: (features, features) float64: What the messages say of ``sum x x^T / samples``,
+            which is that itself where the findings say so; None where nothing was read.
+        records: (samples, features) float64: Certified records, one a row, in no order; or None.
     """
 
     findings: pd.DataFrame
@@ -62,18 +60,16 @@ def attack_arrays(
     """Run every attack that fits on what one client sent.
 
     Args:
-        received: One array for each round. "products": (features, columns), the
-            client's matrix times what it was sent; "matrix": (features, features); "eigenvectors",
-            "scaled eigenvectors": (features, columns), the leading ones, each times the root of its
+        received: One array for each round. "products": (features, columns), the client's matrix
+            times what it was sent; "matrix": (features, features); "eigenvectors", "scaled
+            eigenvectors": (features, columns), the leading ones, each times the root of its
             eigenvalue where they are scaled.
-        sent: (features, columns) arrays: What the client was sent in each round; needed
-            for products.
+        sent: (features, columns) arrays: What the client was sent in each round, for products.
         kind: {"products", "matrix", "eigenvectors", "scaled eigenvectors"}.
         samples: Records of the client, which protocols state.
         summed: The client's matrix is the sum of ``x x^T`` over its records and not their mean.
-        grid: float or (features,) array: Of what the records are whole multiples, where that is
-            known (1 for pixels and codes, 0.1 for one decimal); None: nothing is known, and single
-            records are not sought.
+        grid: float or (features,) array: Of what the records are whole multiples (1 for pixels and
+            codes, 0.1 for one decimal); None: that is not known, and single records not sought.
         mean: (features,) array: What was subtracted from every record, where the server knows it.
         centring: {"none", "own", "announced", "secret"}: What was subtracted before: nothing, the
             client's own mean, ``mean``, or something that the server is not told. By default
@@ -100,8 +96,7 @@ def attack_arrays(
         "that the server knows with “announced”, and none with “none”, “own” or “secret”.",
     )
     require_noise(noise)
-    size = np.array([samples])
-    share = np.ones(1)
+    size, share = np.array([samples]), np.ones(1)
     scale = samples if summed and kind in ("products", "matrix") else 1.0
     exchanges = tuple(
         Exchange(
@@ -153,9 +148,8 @@ def _checked(answers: Sequence[Array], frames: Sequence[Array], kind: str) -> in
     """The number of features, of arrays that fit each other."""
     require(bool(answers), "No message was given; give what the client sent, an array a round.")
     shapes = [one.shape for one in answers]
-    flat = all(len(shape) == 2 and min(shape) >= 1 and shape[0] == shapes[0][0] for shape in shapes)
     require(
-        flat,
+        all(len(shape) == 2 and min(shape) >= 1 and shape[0] == shapes[0][0] for shape in shapes),
         f"Every message is an array of features × columns, with the same features; these are "
         f"{', '.join(map(str, shapes[:5]))}.",
     )

@@ -23,10 +23,7 @@ def forget_everything() -> bool:
 
 
 class Remembered(Generic[Result]):
-    """The last results by key; the oldest is forgotten when there are too many.
-
-    ``size``: How many results are kept.
-    """
+    """The last results by key; the oldest is forgotten when there are more than ``size``."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -34,7 +31,6 @@ class Remembered(Generic[Result]):
         _everywhere.add(self)
 
     def forget(self) -> None:
-        """Let go of all results."""
         self._results.clear()
 
     def __len__(self) -> int:
@@ -44,7 +40,6 @@ class Remembered(Generic[Result]):
         return key in self._results
 
     def get(self, key: Hashable, make: Callable[[], Result]) -> Result:
-        """The result for ``key``, made now if it is not known."""
         # Two threads may both make a result; they make the same one.
         if (known := self._results.get(key)) is not None:
             return known

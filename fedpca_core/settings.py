@@ -13,6 +13,7 @@ import re
 import tomllib
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -24,6 +25,9 @@ from fedpca_core.errors import InvalidInput, encodable, require
 
 #: Choices that a sentence lists, and their characters in all.
 MOST_NAMED, LONGEST_NAMED = 16, 600
+#: How links, files and sliders write an infinite value.
+INFINITY = "∞"
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 Value = int | float | bool | str | tuple[str, ...]
 
@@ -80,8 +84,8 @@ class Parameter:
         """
         more: dict[str, Any]
         if not isinstance(values, Mapping):
-            named = {key: self.choices[key] for key in values} if self.choices else None
-            more = {"grid": tuple(values)} if named is None else {"choices": named}
+            named = {key: self.choices[key] for key in values if self.choices}
+            more = {"choices": named} if named else {"grid": tuple(values)}
         elif isinstance(next(iter(values.values())), str):
             more = {"choices": values}
         else:
@@ -96,10 +100,8 @@ class Parameter:
 
     def nearest(self, value: Any) -> Value | None:
         """The allowed value nearest to one that another page took; None where nothing is near."""
-        try:
+        with suppress(InvalidInput):
             return self.check(value)
-        except InvalidInput:
-            pass
         if self.choices or isinstance(value, str | bool | tuple | list):
             return None
         ends = [float(end) for end in self._ends()]
@@ -111,26 +113,19 @@ class Parameter:
         return self._number(best)
 
     def fitting(self, asked: Any) -> Value:
-        """What fits instead of a value that a link or a file asks for and this cannot take.
-
-        The nearest number, the choices that there are, or else the default.
-        """
+        """Instead of a value that cannot be: the nearest number, the choices, or the default."""
         if self.many and isinstance(asked, Sequence) and not isinstance(asked, str):
-            return tuple(one for one in map(self._or_none, asked) if one is not None) or (
-                self.default
-            )
+            kept = []
+            for one in asked:
+                with suppress(InvalidInput):
+                    kept.append(self._check_one(one))
+            return tuple(kept) or self.default
         try:
             number = float(asked)
         except (TypeError, ValueError, OverflowError):
             return self.default
         near = None if math.isnan(number) else self.nearest(number)
         return self.default if near is None else near
-
-    def _or_none(self, one: Any) -> Any:
-        try:
-            return self._check_one(one)
-        except InvalidInput:
-            return None
 
     def texts(self, value: Value) -> str:
         """A value, or several, as a sentence names it."""
@@ -153,7 +148,6 @@ class Parameter:
 
     @property
     def many(self) -> bool:
-        """Whether several choices may be made at once."""
         return isinstance(self.default, tuple)
 
     def text(self, value: Value) -> str:
@@ -171,7 +165,6 @@ class Parameter:
         return str(value)
 
     def allowed(self) -> str:
-        """The values this parameter takes, in words."""
         if self.free:
             return "a text of at most 200 Unicode characters"
         if self.choices:
@@ -220,14 +213,10 @@ class Parameter:
             raise self._refusal(value)
         number = self._as_number(value)
         if self.grid:
-            near = [
-                entry
-                for entry in self.grid
-                if entry == number or abs(entry - number) <= 1e-9 * abs(entry) < math.inf
-            ]
-            if not near:
-                raise self._refusal(value)
-            return self._number(near[0])
+            for entry in self.grid:
+                if entry == number or abs(entry - number) <= 1e-9 * abs(entry) < math.inf:
+                    return self._number(entry)
+            raise self._refusal(value)
         assert self.low is not None and self.high is not None
         if not self.low <= number <= self.high:
             raise self._refusal(value)
@@ -269,11 +258,7 @@ def said(value: object, most: int = 40) -> str:
 
 
 def read_json(text: str) -> Any:
-    """What a file of JSON holds.
-
-    Raises InvalidInput: it is none: broken, nested too deeply, or with a number of thousands of
-    digits.
-    """
+    """What a file of JSON holds; refused where it is broken, too deep or has too long a number."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -288,21 +273,13 @@ def read_json(text: str) -> Any:
 
 
 def because(*rules: tuple[object, str, str | Iterable[str]]) -> dict[str, str]:
-    """Why fields make no difference (`Settings.idle`): the sentence of the first rule that holds.
-
-    ``*rules``, (condition, sentence, field or fields).
-    """
+    """Why fields are idle, by the first rule that holds: a condition, a sentence, the fields."""
     found: dict[str, str] = {}
     for holds, why, names in rules:
         if holds:
             for name in [names] if isinstance(names, str) else names:
                 found.setdefault(name, why)
     return found
-
-
-#: How links, files and sliders write an infinite value.
-INFINITY = "∞"
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def short(number: float, digits: int = 6) -> str:
@@ -348,16 +325,8 @@ def _declared(default: Value, label: str, key: str = "", **more: Any) -> Any:
 def choice(
     default: Value, label: str, choices: Mapping[str, str] | None = None, **more: Any
 ) -> Any:
-    """Field that takes one of some keys, or, where the default is a tuple, any number of them.
-
-    Those that are not given here stand in `values.toml`.
-    """
+    """Field that takes one key of some, or several where the default is a tuple."""
     return _declared(default, label, choices={} if choices is None else choices, **more)
-
-
-def scale(default: float, label: str, grid: tuple[float, ...] = (), **more: Any) -> Any:
-    """Field that takes a number of an uneven scale, given here or in `values.toml`."""
-    return _declared(default, label, grid=grid, **more)
 
 
 def number(
@@ -367,14 +336,8 @@ def number(
     return _declared(default, label, low=low, high=high, step=step, **more)
 
 
-def switch(default: bool, label: str, **more: Any) -> Any:
-    """Field that is on or off."""
-    return _declared(default, label, **more)
-
-
-def text(default: Value, label: str, **more: Any) -> Any:
-    """Field that takes any text, or, where the default is a tuple, any number of texts."""
-    return _declared(default, label, **more)
+#: Field that is on or off; of an uneven scale of numbers, its ``grid``; of any text, or several.
+switch = scale = text = _declared
 
 
 @cache
@@ -429,8 +392,7 @@ class Settings:
 
     Subclasses set `kind` and declare their fields with `choice`, `scale`, `number`, `switch` and
     `text`; what a field means to a visitor is said in `help.toml`, and what it may be mostly in
-    `values.toml`. One object is the permalink, the cache key, the file the command line runs, and
-    the download.
+    `values.toml`. One object is the link, the key of the cache, the file and the download.
     """
 
     kind: ClassVar[str] = ""
@@ -469,15 +431,12 @@ class Settings:
 
     # ------------------------------------------------------------------ out
     def as_dict(self) -> dict[str, Any]:
-        """All fields as JSON values."""
         return {name: _plain(getattr(self, name)) for name in self.parameters()}
 
     def to_json(self) -> str:
-        """The configuration file."""
         return json.dumps({"kind": self.kind, "version": self.version} | self.as_dict(), indent=2)
 
     def changed(self) -> dict[str, Value]:
-        """The fields that differ from their defaults."""
         return {
             name: getattr(self, name)
             for name, description in self.parameters().items()
@@ -487,22 +446,19 @@ class Settings:
     def query(self, *, complete: bool = False) -> dict[str, str | list[str]]:
         """The link's parameters: changed fields under their short keys.
 
-        ``complete`` includes fields at their defaults, for links between pages: there, what is
-        left out is filled in with what the visitor set elsewhere.
+        With ``complete`` all, for links between pages: there, what is left out is filled in with
+        what the visitor set elsewhere.
         """
         parameters = self.parameters()
         result: dict[str, str | list[str]] = {}
         for name in parameters if complete else self.changed():
-            description, value = parameters[name], getattr(self, name)
-            if isinstance(value, tuple):
-                # An empty choice is a choice too, and not the default.
-                result[description.key] = [description.text(part) for part in value] or [""]
-            else:
-                result[description.key] = description.text(value)
+            one, value = parameters[name], getattr(self, name)
+            # An empty choice is a choice too, and not the default.
+            texts = [one.text(part) for part in value] or [""] if one.many else one.text(value)
+            result[one.key] = texts
         return result
 
     def query_string(self) -> str:
-        """The part of a link after the question mark."""
         return urlencode(self.query(), doseq=True)
 
     def carried(self, other: type[S]) -> S:
@@ -510,26 +466,22 @@ class Settings:
         return cast(S, _carried(self, other))  # type: ignore[arg-type]  # a class can be hashed
 
     def idle(self) -> Mapping[str, str]:
-        """Fields that make no difference beside the others, and for each the sentence why.
+        """Fields that make no difference beside the others, which a page disables, and why.
 
-        A page disables these and says so; every other field that a page offers changes the run.
+        Every other field that a page offers changes the run.
         """
         return {}
 
     def run_key(self) -> Self:
-        """The same run with everything at its default that has no part in it: the cache key.
-
-        That is what is only shown, and what is `idle`.
-        """
+        """The run with what is only shown, and what is `idle`, at its default: the cache key."""
         return cast(Self, _run_key(self))
 
     # ------------------------------------------------------------------ in
     @classmethod
     def from_json(cls, text: str) -> LinkRead:
-        """Read a configuration file tolerantly.
+        """Read a configuration file; what is wrong with single fields is said in the reading.
 
-        Raises InvalidInput: not JSON, or a file for something else. Unknown and out-of-range fields
-        do not raise: the reading says what is wrong with them.
+        Raises InvalidInput: not JSON, or a file for something else.
         """
         content = read_json(text)
         require(
@@ -553,10 +505,7 @@ class Settings:
 
     @classmethod
     def from_file(cls, text: str) -> Self:
-        """Read a configuration file strictly: what does not fit is refused, not replaced.
-
-        Raises InvalidInput: the first thing that is wrong with the file.
-        """
+        """Read a configuration file strictly: the first thing that does not fit is refused."""
         reading = cls.from_json(text)
         if reading.faults:
             raise InvalidInput(reading.faults[0])
@@ -566,10 +515,7 @@ class Settings:
     def from_query(
         cls, parameters: Mapping[str, Sequence[str]], also_known: Iterable[str] = ()
     ) -> LinkRead:
-        """Read a link's parameters (each a list of texts) tolerantly.
-
-        ``also_known``: Parameter names that belong to the page but not to this configuration.
-        """
+        """Read a link's parameters, lists of texts; those ``also_known`` are the page's own."""
         described = cls.parameters()
         names = {description.key: name for name, description in described.items()}
         content: dict[str, Any] = {}
@@ -598,9 +544,9 @@ class Settings:
             if key in names:
                 known[names[key]] = value
             else:
-                shown = key if len(key) <= 40 else f"{key[:37]}..."
-                notes.append(f"There is no setting called “{shown}”; it was left out.")
-                faults.append(f"There is no setting called “{shown}”; correct or remove it.")
+                unknown = f"There is no setting called “{said(key)}”"
+                notes.append(f"{unknown}; it was left out.")
+                faults.append(f"{unknown}; correct or remove it.")
         for name, value in cls._filled(known).items():
             description = parameters[name]
             try:

@@ -18,8 +18,6 @@ CHANCE = 0.5
 
 @dataclass(frozen=True)
 class Share:
-    """A share, as stated."""
-
     #: "draws" in which something happened, or "pairs" of a member and a stranger that are ranked
     #: right.
     of: str
@@ -39,15 +37,13 @@ class Share:
         return f"{seen}% of {self.of} ({low}–{high}%)"
 
     def holds(self, share: float) -> bool:
-        """Whether another share is as stated."""
         return self.low - 1e-9 <= share <= self.high + 1e-9
 
 
 def counted(successes: Sequence[float]) -> Share:
-    """Share of draws in which something happened.
+    """Share of draws in which something happened, with an interval also where all draws agree.
 
-    The interval is that of the beta-binomial distribution (Jeffreys' prior), also where all draws
-    agree: four that do so say little of the next four.
+    It is that of the beta-binomial distribution (Jeffreys' prior): four say little of the next.
     """
     draws, hits = len(successes), round(sum(successes))
     others = np.arange(draws + 1)
@@ -69,7 +65,6 @@ def averaged(values: Sequence[float]) -> Share:
     right otherwise, and a few draws may all be of one kind.
     """
     draws, mean = len(values), float(np.mean(values))
-    unseen = max(CHANCE, 1.0, key=lambda end: abs(end - mean))
-    spread = float(np.std([*values, unseen], ddof=1))
+    spread = float(np.std([*values, max(CHANCE, 1.0, key=lambda end: abs(end - mean))], ddof=1))
     reach = float(stdtrit(draws, (1 + SURE) / 2)) * spread * np.sqrt(2 / draws)
     return Share("pairs", mean, max(mean - reach, 0.0), min(mean + reach, 1.0))

@@ -15,8 +15,6 @@ U = TypeVar("U")
 
 @dataclass(frozen=True)
 class Step(Generic[R]):
-    """How far a study has come."""
-
     #: Of the work done, between 0 and 1.
     fraction: float
     #: What is being done, for the progress bar.
@@ -35,10 +33,7 @@ Run = Generator[Step[R], None, R]
 Part = Generator[Step[Any], None, T]
 
 
-def outcome(
-    run: Run[R],
-    watch: Callable[[Step[R]], bool] = lambda step: True,
-) -> R | None:
+def outcome(run: Run[R], watch: Callable[[Step[R]], bool] = lambda step: True) -> R | None:
     """Run a study to its end, or until ``watch`` says no; the last result there was."""
     result: R | None = None
     while True:
@@ -54,7 +49,6 @@ def outcome(
 
 
 def changed(steps: Generator[U, None, T], how: Callable[[U], Step[Any]]) -> Part[T]:
-    """Work as a part of a study, each of its steps changed on the way."""
     while True:
         try:
             step = next(steps)

@@ -15,14 +15,13 @@ from fedpca_core.errors import require
 
 @dataclass(frozen=True)
 class Streams:
-    """All randomness of one run.
+    """All randomness of one run. The same name and key of a stream always give the same draws.
 
     Streams in use: ``"data"`` (problems), ``"heterogeneity"`` (what its parameter turns or
     exchanges), ``"split"`` (sizes of clients), ``"start"`` (the public first frame), ``"sampling"``
     (who takes part, drawn by the server), ``"noise"`` (privacy noise, private to the clients),
     ``"source noise"`` and ``"mean noise"`` (noise at the source, by release and client),
-    ``"private"`` (hidden starts and other client secrets). A stream is opened anew at every call,
-    so the same name and key always give the same draws.
+    ``"private"`` (hidden starts and other client secrets).
     """
 
     #: Non-negative seed of the run.

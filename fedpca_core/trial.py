@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from fedpca_core.arrays import Array
 from fedpca_core.attacks import baselines, scores
 from fedpca_core.attacks.attack import USUAL, Attack, Effort, Taken
 from fedpca_core.attacks.belief import Belief
-from fedpca_core.attacks.counts import Counted, counted
+from fedpca_core.attacks.counts import counted
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.attacks.registry import ATTACKS, ON_MATRICES, on_matrices, on_records
@@ -28,6 +29,7 @@ from fedpca_core.shares import NEARLY, Share, averaged
 from fedpca_core.shares import counted as shared
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 
+T = TypeVar("T")
 #: What gives all of a target away, and what gives nothing: relative error as a share of the best
 #: public guess's, sine of an angle, share of the records, how often a member is ranked above a
 #: stranger.
@@ -100,8 +102,6 @@ class Got:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What came of attacking one client in one run."""
-
     deployment: Deployment
     client: int
     #: mapping of key to beliefs round by round: Of every attack on the matrix that was run.
@@ -123,36 +123,42 @@ class Trial:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """One for each target."""
         return findings([self])
 
     @property
     def best(self) -> tuple[str, Sequence[Belief]]:
         """The first reading whose messages determine the matrix, else the first of all."""
-        own = [
-            (key, states)
+        own = self.of_matrix.items()
+        return next(iter([one for one in own if one[1][-1].whole is not None] or own), ("", ()))
+
+    @property
+    def of_matrix(self) -> dict[str, Sequence[Belief]]:
+        """The beliefs about the client's matrix itself, of attacks on one run."""
+        return {
+            key: states
             for key, states in self.beliefs.items()
             if ATTACKS[key].target is not Target.NEWCOMER
-        ]
-        whole = [one for one in own if one[1][-1].whole is not None]
-        return next(iter(whole or own), ("", ()))
+        }
 
     def waits(self, target: Target) -> dict[str, float]:
         """Attacks that could tell of a target and were not run, and their seconds."""
-        return {key: price for key, price in self.waiting.items() if _serves(key, target)}
+        return _serving(self.waiting, target)
+
+    @property
+    def _sought(self) -> Sequence[Taken]:
+        """What attacks took of the client's records, or of those that joined; certified first."""
+        taken = self.taken if self.deployment.earlier is None else self.newcomers
+        return sorted(taken.values(), key=lambda one: one.whole is None)
 
     @property
     def certified(self) -> Taken | None:
         """The client's records, or those that joined, where they are certified."""
-        taken = self.taken if self.deployment.earlier is None else self.newcomers
-        return next((one for one in taken.values() if one.whole is not None), None)
+        return next((one for one in self._sought if one.whole is not None), None)
 
     @property
     def ended(self) -> Records | None:
         """The certified records, or how the first attack on them ended."""
-        taken = self.taken if self.deployment.earlier is None else self.newcomers
-        each = [self.certified, *taken.values()]
-        return next((one.found for one in each if one is not None and one.found is not None), None)
+        return next((one.found for one in self._sought if one.found is not None), None)
 
     @property
     def shown(self) -> list[Belief]:
@@ -198,7 +204,6 @@ class Trial:
 
     @property
     def heard(self) -> bool:
-        """Whether any message of the client has arrived."""
         return self.since is not None and self.since <= self.rounds
 
 
@@ -217,7 +222,6 @@ def trial(
     Args:
         view: What the server saw.
         deployment: What else everybody knows.
-        client: The attacked one.
         truth: With it attacks are compared, and the one that came closest counts.
         effort: Of attacks that search; what it leaves is left waiting.
         thorough: False: the messages are read in the first way that fits, and searched.
@@ -236,7 +240,6 @@ def trial(
     prices |= {one.key: one.seconds(deployment, client) for one in on_records(deployment, client)}
     if only:
         fitting = [ON_MATRICES[only]]
-    # The round of the client's first message, or of the first sum that it is in.
     since = next((one.round for one in view.exchanges if client in one.participants), None)
     found = Trial(deployment, client, waiting=prices, since=since, rounds=len(view.exchanges))
     for attack, share in in_turn(fitting, 0.0, 0.7):
@@ -251,12 +254,10 @@ def trial(
         found = replace(found, waiting=_without(found.waiting, attack.key))
         yield Step(share[1], attack.title, found)
     if not only:
-        whole = found.best[1]
-        taken = yield from part(_records(view, found, deployment, whole, effort), 0.7, 0.9)
+        taken = yield from part(_records(view, found, deployment, found.best[1], effort), 0.7, 0.9)
         found = replace(found, taken=taken, waiting=_without(found.waiting, *taken))
     if not only and (two := found.beliefs.get(TWO_RUNS)):
-        new = deployment.newcomers
-        joined = yield from part(_records(view, found, new, two, effort), 0.9, 1.0)
+        joined = yield from part(_records(view, found, deployment.newcomers, two, effort), 0.9, 1.0)
         found = replace(found, newcomers=joined)
     return found if truth is None else replace(found, got=compared(found, truth))
 
@@ -266,13 +267,8 @@ def _without(waiting: Mapping[str, float], *keys: str) -> dict[str, float]:
 
 
 def _records(
-    view: Transcript,
-    found: Trial,
-    deployment: Deployment,
-    states: Sequence[Belief],
-    effort: Effort,
+    view: Transcript, found: Trial, deployment: Deployment, states: Sequence[Belief], effort: Effort
 ) -> Part[dict[str, Taken]]:
-    """What every attack on records that fits took."""
     taken: dict[str, Taken] = {}
     for attack in on_records(deployment, found.client):
         if effort.leaves(attack, attack.seconds(deployment, found.client)):
@@ -289,22 +285,21 @@ def _records(
 def compared(found: Trial, truth: Truth) -> dict[Target, Got]:
     """What the attacks got, by target (simulation only)."""
     deployment = found.deployment
-    last = {
-        key: states[-1]
-        for key, states in found.beliefs.items()
-        if states and ATTACKS[key].target is not Target.NEWCOMER
-    }
+    last = {key: states[-1] for key, states in found.of_matrix.items() if states}
     errors = {key: scores.relative_error(one.matrix, truth.matrix) for key, one in last.items()}
     best = min(errors, key=lambda key: errors[key], default="")
-    guess = best_guess(truth.matrix, deployment.trace)
-    got = {}
+    guess = 1.0  # of the best guess that needs no message
+    if deployment.trace is not None:
+        even = baselines.scaled_identity(len(truth.matrix), deployment.trace)
+        guess = min(scores.relative_error(even, truth.matrix), 1.0)
+    error, share, sine = guess, 1.0, math.nan
     if best:
-        got[Target.COVARIANCE] = Got.of(Target.COVARIANCE, best, errors[best], errors[best] / guess)
+        error, share = errors[best], errors[best] / guess
         sine = leading_sine(last[best], truth, deployment.rank(found.client))
-        got[Target.LEADING] = Got.of(Target.LEADING, best, sine, sine)
-    else:
-        got[Target.COVARIANCE] = Got.of(Target.COVARIANCE, "", guess, 1.0)
-        got[Target.LEADING] = Got.of(Target.LEADING, "", math.nan, math.nan)
+    got = {
+        Target.COVARIANCE: Got.of(Target.COVARIANCE, best, error, share),
+        Target.LEADING: Got.of(Target.LEADING, best, sine, sine),
+    }
     if truth.records is not None:
         got[Target.RECORDS] = _exact(found.taken, truth.records, deployment)
     if truth.members is not None and truth.strangers is not None:
@@ -317,14 +312,6 @@ def compared(found: Trial, truth: Truth) -> dict[Target, Got]:
         above = _told(states, truth.newcomer, truth.strangers)
         got[Target.NEWCOMER] = Got.of(Target.NEWCOMER, TWO_RUNS, above, above)
     return got
-
-
-def best_guess(matrix: Array, trace: float | None) -> float:
-    """Relative error of the best guess that needs no message."""
-    if trace is None:
-        return 1.0
-    even = baselines.scaled_identity(len(matrix), trace)
-    return min(scores.relative_error(even, matrix), 1.0)
 
 
 def leading_sine(belief: Belief, truth: Truth, rank: int) -> float:
@@ -402,8 +389,7 @@ def _told(states: Sequence[Belief], record: Array, strangers: Array) -> float:
     """How often what two runs differ by is nearer to the record that joined than to a stranger."""
     if not states or not states[-1].read:
         return 0.5
-    seen = states[-1].factor[:, 0]
-    near = np.abs(seen @ np.column_stack([record, strangers]))
+    near = np.abs(states[-1].factor[:, 0] @ np.column_stack([record, strangers]))
     sizes = np.linalg.norm(np.column_stack([record, strangers]), axis=0)
     cosines = near / np.maximum(sizes, np.finfo(float).tiny)
     return float((cosines[0] > cosines[1:]).mean())
@@ -423,48 +409,45 @@ def without_run(
     deployment: Deployment, targets: Sequence[Target], client: int = 0
 ) -> list[Finding]:
     """What counting alone says, and what trying the rest would cost."""
-    theorems = counted(deployment, client)
-    return [_counted(target, theorems.get(target), deployment, client) for target in targets]
+    theorems, rank = counted(deployment, client), float(deployment.rank(client))
+    fitting: list[Attack] = [*on_matrices(deployment, client), *on_records(deployment, client)]
+    prices = {one.key: one.seconds(deployment, client) for one in fitting}
+    found = []
+    for target in targets:
+        theorem = theorems.get(target)
+        if theorem is None:
+            found.append(_untried(target, _serving(prices, target)))
+        elif not theorem.open:
+            found.append(Finding(target, Status.PROVED_CLOSED, basis=theorem.basis))
+        else:
+            known = rank if target is Target.COVARIANCE else min(float(deployment.components), rank)
+            figure = Figure(known, "directions", rank)
+            found.append(Finding(target, Status.OPEN, figure=figure, basis=theorem.basis))
+    return found
 
 
-def _counted(
-    target: Target, theorem: Counted | None, deployment: Deployment, client: int
-) -> Finding:
-    if theorem is None:
-        fitting: list[Attack] = [*on_matrices(deployment, client)]
-        fitting += on_records(deployment, client)
-        serving = [one for one in fitting if _serves(one.key, target)]
-        names = ", ".join(one.title for one in serving)
-        return Finding(
-            target,
-            Status.NOT_TRIED,
-            basis=names or "no attack of ours reads these messages",
-            seconds=sum(one.seconds(deployment, client) for one in serving),
-        )
-    if not theorem.open:
-        return Finding(target, Status.PROVED_CLOSED, basis=theorem.basis)
-    rank = float(deployment.rank(client))
-    figure = Figure(min(float(deployment.components), rank), "directions", rank)
-    if target is Target.COVARIANCE:
-        figure = Figure(rank, "directions", rank)
-    return Finding(target, Status.OPEN, figure=figure, basis=theorem.basis)
+def _untried(target: Target, prices: Mapping[str, float], why: str = "") -> Finding:
+    """What attacks that were not run would cost; without any, why, or that none is known."""
+    names = ", ".join(ATTACKS[key].title for key in prices)
+    basis = names or why or "no attack of ours reads these messages"
+    return Finding(target, Status.NOT_TRIED, basis=basis, seconds=sum(prices.values()))
 
 
 def _drawn(target: Target, trials: Sequence[Trial]) -> Finding:
     """A finding by comparison with the truth, over all draws."""
     first = trials[0]
     if target not in first.got:
-        return _unopened(target, first, None, _tried(first, target))
+        return _unopened(target, first)
     got = [trial.got[target] for trial in trials]
     known = [one.figure for one in got if not math.isnan(one.figure)] or [math.nan]
     own = float(first.deployment.samples[first.client])
     of = own if target is Target.RECORDS else None
     figure = Figure(float(np.median(known)), UNITS[target], of, min(known), max(known), len(got))
     status, share = _shared(target, got)
-    tried = _tried(first, target)
     if status is None:
-        return replace(_unopened(target, first, figure, tried), share=share)
+        return replace(_unopened(target, first, figure), share=share)
     best = min(got, key=lambda one: one.place).attack
+    tried = _tried(first, target)
     return Finding(target, status, best, figure, "compared with the truth", share, tried)
 
 
@@ -479,34 +462,24 @@ def _shared(target: Target, got: Sequence[Got]) -> tuple[Status | None, Share | 
             return Status.OPEN, share
         return (Status.PARTLY if middle > no else None), share
     opened = [float(one.open) for one in got]
-    some = [float(one.place < 1.0) for one in got]
-    several = len(got) > 1
+    status, share = Status.PARTLY if any(opened) else None, shared(opened)
     if np.mean(opened) >= NEARLY:
-        return Status.OPEN, shared(opened) if several else None
-    if any(opened):
-        return Status.PARTLY, shared(opened) if several else None
-    if any(some):
-        part_of = replace(shared(some), of=IN_PART)
-        return Status.PARTLY, part_of if several else None
-    return None, shared(opened) if several else None
+        status = Status.OPEN
+    some = [float(one.place < 1.0) for one in got]
+    if not any(opened) and any(some):
+        status, share = Status.PARTLY, replace(shared(some), of=IN_PART)
+    return status, share if len(got) > 1 else None
 
 
-def _unopened(target: Target, trial: Trial, figure: Figure | None, tried: int) -> Finding:
-    """What none of the attacks that were run opened."""
+def _unopened(target: Target, trial: Trial, figure: Figure | None = None) -> Finding:
     theorem = counted(trial.deployment, trial.client).get(target)
     if theorem is not None and not theorem.open:
         return Finding(target, Status.PROVED_CLOSED, basis=theorem.basis)
-    if waiting := trial.waits(target):
-        names = ", ".join(ATTACKS[key].title for key in waiting)
-        return Finding(target, Status.NOT_TRIED, basis=names, seconds=sum(waiting.values()))
-    if not tried:
-        reasons = [
-            f"{ATTACKS[key].title}: {why.rstrip('.')}"
-            for key, why in trial.refused.items()
-            if _serves(key, target)
-        ]
-        nobody = "no attack of ours reads these messages"
-        return Finding(target, Status.NOT_TRIED, basis="; ".join(reasons) or nobody)
+    waiting, tried = trial.waits(target), _tried(trial, target)
+    if waiting or not tried:
+        refused = _serving(trial.refused, target).items()
+        reasons = [f"{ATTACKS[key].title}: {why.rstrip('.')}" for key, why in refused]
+        return _untried(target, waiting, "; ".join(reasons))
     unproved = "which proves nothing"
     return Finding(target, Status.NOT_OPENED, figure=figure, basis=unproved, tried=tried)
 
@@ -519,38 +492,39 @@ def _serves(key: str, target: Target) -> bool:
     return aim is target or aim is Target.COVARIANCE
 
 
+def _serving(attacks: Mapping[str, T], target: Target) -> dict[str, T]:
+    return {key: value for key, value in attacks.items() if _serves(key, target)}
+
+
 def _tried(trial: Trial, target: Target) -> int:
-    run = [*trial.beliefs, *trial.taken]
-    return sum(_serves(key, target) for key in run)
+    return sum(_serves(key, target) for key in (*trial.beliefs, *trial.taken))
 
 
 # ---------------------------------------------------------------------- findings without the truth
 def _covariance(trial: Trial) -> Finding:
-    key, states = trial.best
-    target = Target.SUM if trial.deployment.sums else Target.COVARIANCE
+    (key, states), d = trial.best, trial.deployment
+    target = Target.SUM if d.sums else Target.COVARIANCE
     if not states or not trial.heard:
         return Finding(target, Status.PROVED_CLOSED, basis="nothing has been sent")
-    last, rank = states[-1], trial.deployment.rank(trial.client)
-    if last.whole is not None and not last.sure and last.read:
-        if not trial.deployment.sums and any(one.whole is not None for one in trial.taken.values()):
-            figure = Figure(float(last.whole.rank), "directions", float(last.whole.rank))
-            return Finding(target, Status.OPEN, key, figure, "its certified records give it")
-        unit = "directions of a matrix that explains the messages"
-        figure = Figure(float(last.read), unit, float(rank))
-        unchecked = "whether no other does was not checked"
-        return Finding(target, Status.PARTLY, key, figure, unchecked)
-    if last.whole is not None and last.sure:
-        noisy = trial.deployment.upload_noise > 0 or trial.deployment.guarantee is not None
-        if noisy and last.whole.rank < rank:
-            figure = Figure(float(last.whole.rank), "directions", float(rank))
-            return Finding(target, Status.PARTLY, key, figure, "the others drown in the noise")
-        figure = Figure(float(last.whole.rank), "directions", float(last.whole.rank))
+    last, whole, rank = states[-1], states[-1].whole, d.rank(trial.client)
+
+    def found(status: Status, got: int, of: int, basis: str, unit: str = "directions") -> Finding:
+        return Finding(target, status, key, Figure(float(got), unit, float(of)), basis)
+
+    if whole is not None and last.sure:
+        noisy = d.upload_noise > 0 or d.guarantee is not None
+        if noisy and whole.rank < rank:
+            return found(Status.PARTLY, whole.rank, rank, "the others drown in the noise")
         known = "the messages determine it" + ", up to their noise" * noisy
-        return Finding(target, Status.OPEN, key, figure, known)
+        return found(Status.OPEN, whole.rank, whole.rank, known)
+    if whole is not None and last.read:
+        if not d.sums and any(one.whole is not None for one in trial.taken.values()):
+            return found(Status.OPEN, whole.rank, whole.rank, "its certified records give it")
+        unit = "directions of a matrix that explains the messages"
+        return found(Status.PARTLY, last.read, rank, "whether no other does was not checked", unit)
     if last.read:
-        figure = Figure(float(last.read), "directions", float(rank))
-        return Finding(target, Status.PARTLY, key, figure, "read off the messages")
-    return _unopened(target, trial, None, _tried(trial, target))
+        return found(Status.PARTLY, last.read, rank, "read off the messages")
+    return _unopened(target, trial)
 
 
 def _leading(trial: Trial) -> list[Finding]:
@@ -573,4 +547,4 @@ def _certified(trial: Trial) -> Finding:
             what = "records, less what is common to them" if one.differences else "records"
             figure = Figure(count, what, count)
             return Finding(target, Status.OPEN, key, figure, one.found.note.rstrip("."))
-    return _unopened(target, trial, None, _tried(trial, target))
+    return _unopened(target, trial)

@@ -8,20 +8,14 @@ from typing import cast
 
 import streamlit as st
 
-from dashboard.shell import absent_data, guarantee, jobs, layout, own_table, script, share
+from dashboard.shell import jobs, layout, meanwhile, own_table, script, share
 from dashboard.shell.controls import Controls
+from dashboard.shell.data import noise_controls
 from dashboard.shell.parts import drawing, lay_out
-from fedpca_core.papers.iot import PRESETS
-from fedpca_core.questions.anomaly import figures
+from fedpca_core.papers.presets import IOT
+from fedpca_core.questions.anomaly import figures, task
 from fedpca_core.questions.anomaly.poisoned import preferred
 from fedpca_core.questions.anomaly.settings import AnomalySettings
-from fedpca_core.questions.anomaly.task import (
-    NO_LABELS,
-    fitting,
-    most_components,
-    resolve,
-    without_guarantee,
-)
 from fedpca_core.questions.catalogue import ATTACK_TYPES, studies_of
 from fedpca_core.questions.told import TOLD
 from fedpca_core.study.here import COMMAND, on
@@ -34,7 +28,6 @@ controls.show_notes()
 
 
 def own_file() -> OwnData | None:
-    """The visitor's file, and how it is read."""
     own, facts = own_table.choose(
         "One row for each record, numbers as features. With a column of labels the alarms can be "
         "judged; the public CSVs of UNSW-NB15, TON-IoT, NSL-KDD and IoT-23 are recognised."
@@ -42,7 +35,7 @@ def own_file() -> OwnData | None:
     if facts is None:
         return None
     controls.parameter(
-        "label_column", options=["", *facts.labels, NO_LABELS], empty="Found by its name"
+        "label_column", options=["", *facts.labels, task.NO_LABELS], empty="Found by its name"
     )
     if values := facts.labels.get(controls.values["label_column"]):
         controls.parameter("normal_value", options=["", *values], empty="Found by itself")
@@ -54,15 +47,13 @@ with st.sidebar:
     st.header("Traffic", anchor=False)
     with st.container():  # of one place, however many they are
         data = own_file() if controls.parameter("problem") == "own" else None
-    controls.draw("clients", "split", "alpha", "each")
-    controls.parameter("transform")
+    controls.draw("clients", "split", "alpha", "each", "transform")
     st.header("Learning", anchor=False)
     controls.parameter("method")
-    controls.parameter("components", high=most_components(controls.values["problem"]))
-    controls.draw("rounds", "participation", "penalty_factor")
-    controls.parameter("local_steps")
+    controls.parameter("components", high=task.most_components(controls.values["problem"]))
+    controls.draw("rounds", "participation", "penalty_factor", "local_steps")
     with st.expander("Differential privacy", expanded=True):
-        guarantee.noise_controls(controls)
+        noise_controls(controls)
     with st.expander("Corrected or as printed"):
         if "projection" not in controls.idle:
             controls.parameter("projection")
@@ -71,19 +62,19 @@ with st.sidebar:
         controls.draw("step_factor", "local_start", "sampling", "initial", "seed")
 
 with st.popover("Presets", icon=":material/bookmark:"):
-    for preset in PRESETS:
+    for preset in IOT:
         preset_settings = cast(AnomalySettings, preset.settings)
         st.button(
             preset.title,
-            on_click=controls.changer(absent_data.opened(preset_settings)),
+            on_click=controls.changer(meanwhile.opened(preset_settings)),
             width="stretch",
             key=preset.name,
-            help=absent_data.told(preset.point, preset_settings),
+            help=meanwhile.told(preset.point, preset_settings),
         )
 
 view = controls.parameter("view", as_buttons=True)
 with st.container():
-    if resolve(controls.values["problem"]) == "synthetic":
+    if task.resolve(controls.values["problem"]) == "synthetic":
         layout.sentence(
             "This traffic is synthetic: drawn by this program with labelled attacks, not measured. "
             f"“{COMMAND} ton-iot” says where to get real traffic, or choose your own file.",
@@ -97,7 +88,6 @@ with st.container():
 
 
 def choose() -> None:
-    """The settings that only this view has."""
     if view == "leaks":
         controls.parameter("client", high=controls.values["clients"] - 1)
         lay_out([figures.THREAT])
@@ -128,7 +118,7 @@ def choose() -> None:
 
 def remedies(settings: AnomalySettings) -> None:
     """The two ways out, where a finite ε that travelled here does not fit the data's scaling."""
-    if not without_guarantee(settings):
+    if not task.without_guarantee(settings):
         return
     ways = {
         "Choose “Mean only”": replace(settings, standardising="centre"),
@@ -146,7 +136,7 @@ with layout.guard():
     settings = controls.settings()
     job = jobs.study(study, settings, drawing(TOLD[study.key], settings), data=data)
     remedies(settings)
-    own_table.remedy(controls, job.refusal, fitting)
+    own_table.remedy(controls, job.refusal, task.fitting)
     lay_out(figures.READING[view])
 
 settings = controls.settings()

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from dashboard.shell import guarantee, jobs, layout, own_table, presets, script, share
+from dashboard.shell import jobs, layout, own_table, presets, script, share
 from dashboard.shell.controls import Controls
-from dashboard.shell.data import faps_controls, problem_controls
+from dashboard.shell.data import faps_controls, noise_controls, problem_controls
 from dashboard.shell.parts import drawing, lay_out
 from dashboard.views import attack
 from fedpca_core.questions.attack.figures import covariance
@@ -24,13 +24,11 @@ place = st.container()
 
 @st.fragment(key="card")
 def card() -> None:
-    """What the numbers of the run are."""
     jobs.below(job, STUDY.key, drawing(covariance.card, settings))
 
 
 @st.fragment(key="messages")
 def messages() -> None:
-    """What the server saw."""
     jobs.below(job, "messages", attack.messages)
 
 
@@ -51,7 +49,7 @@ with st.sidebar:
     with st.expander("Parameters of FAPS"):
         faps_controls(controls)
     with st.expander("Differential privacy", expanded=True):
-        guarantee.noise_controls(controls)
+        noise_controls(controls)
     with st.expander("Defences", expanded=True):
         controls.draw("secure_aggregation", "dtype", "upload_noise")
         controls.draw("private_start", "private_penalty", "random_inner_steps")

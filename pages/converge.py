@@ -1,19 +1,18 @@
 """How fast does each method converge, and what does it cost on the wire?"""
 
-from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import streamlit as st
 
-from dashboard.shell import guarantee, jobs, layout, own_table, presets, script, share
+from dashboard.shell import jobs, layout, own_table, presets, script, share
 from dashboard.shell.controls import Controls
-from dashboard.shell.data import faps_controls, problem_controls
+from dashboard.shell.data import faps_controls, noise_controls, problem_controls
 from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.converge import figures
 from fedpca_core.questions.converge.budgets import BudgetsAndHeterogeneity
 from fedpca_core.questions.converge.study import Convergence
-from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import About, words
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.study.study import Study
@@ -33,35 +32,24 @@ with st.sidebar:
         faps_controls(controls)
         controls.draw("local_steps", "rho_factor")
     with st.expander("Differential privacy", expanded=True):
-        guarantee.noise_controls(controls)
+        noise_controls(controls)
     with st.expander("On the wire"):
         controls.draw("dtype", "secure_aggregation", "upload_noise")
 
 controls.parameter("methods")
 with st.container(horizontal=True, gap="medium"):
-    controls.parameter("measure", as_buttons=True)
-    controls.parameter("axis", as_buttons=True)
+    controls.draw("measure", "axis", as_buttons=True)
 chart = st.container()
 layout.section("What it costs", "Medians over the starts that got there.")
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     controls.draw("accuracy", "guide")
 
-
-@dataclass
-class ShownRun:
-    """What the page shows: the settings as they are, and their run."""
-
-    settings: ConvergeSettings
-    data: OwnData | None = None
-    job: jobs.Job = field(default_factory=lambda: jobs.Job(None))
-
-
-shown = ShownRun(controls.settings())
+#: What the page shows. No class of its own: to make one at every run is a fortieth of the page.
+shown = SimpleNamespace(settings=controls.settings(), data=None, job=jobs.Job(None))
 
 
 @st.fragment(key="comparison")
 def comparison() -> None:
-    """The run and its chart."""
     settings = shown.settings = controls.settings()
     shown.data = own_table.of(settings)
     presets.note(settings)
@@ -77,13 +65,11 @@ def comparison() -> None:
 
 @st.fragment(key="costs")
 def costs() -> None:
-    """Of the run as far as it has come."""
     jobs.below(shown.job, STUDY.key, drawing(figures.costs, shown.settings))
 
 
 @st.fragment(key="further")
 def further() -> None:
-    """The sweep over ε, the page as a script, and what there is to take away."""
     layout.section("What does ε cost where clients differ?")
     controls.parameter("budgets")
     settings = controls.settings()

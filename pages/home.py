@@ -2,16 +2,17 @@
 
 import streamlit as st
 
-from dashboard.shell import guarantee, jobs, layout, own_table, page, script, share
+from dashboard.shell import jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls, itself
 from dashboard.shell.navigation import ENTRIES, door, listed
+from dashboard.shell.parts import lay_out
 from dashboard.shell.streamlit_internals import run_again
-from dashboard.views import dials, scene, story, ways
+from dashboard.views import front, scene, story
 from dashboard.views.findings import harder, offer
 from fedpca_core.questions.catalogue import DIAL_CURVES
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.home.settings import SceneSettings
-from fedpca_core.study.parts import words
+from fedpca_core.study.parts import GuaranteeOf, words
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 
 STUDY = LivePicture()
@@ -50,7 +51,7 @@ def experiment() -> None:
             controls.draw("autoplay", "round", "section")
     with st.container(key="for_dials"):
         place_of_curves = st.container()
-        dials.meanings(controls)
+        front.meanings(controls)
     with title:
         layout.heading(
             "No record is sent. What does the server hold?" if chapter is None else chapter.title
@@ -68,22 +69,17 @@ def experiment() -> None:
         with strip:
             story.tell(chapter, settings)
     with after:
-        page.look(settings.lecture, chapter is not None, settings.shown, hidden)
+        front.look(settings.lecture, chapter is not None, settings.shown, hidden)
 
     @st.fragment(key="picture")
     def shown() -> None:
-        """The run of the settings as they are, and its picture."""
         nonlocal job, data, settings, first
-        chosen = controls.settings()
-        settings = scene.possible(chosen)
-        scene.say_what_is_possible(chosen, settings)
+        settings = scene.possible(controls.settings(), told=True)
         data = own_table.of(settings)
         job = jobs.study(
             STUDY,
             settings,
-            lambda found: scene.draw(
-                found, settings, asking=asking, guess=guess, attack=harder(controls)
-            ),
+            lambda found: scene.view(found, settings, asking, guess)(harder(controls)),
             data=data,
             parts=controls.runs[1:] or ["experiment"],
         )
@@ -97,32 +93,29 @@ def experiment() -> None:
 
     @st.fragment(key="opening")
     def said() -> None:
-        """What the picture is of."""
         scene.opening(settings, job.result if job.done else None, controls)
 
     @st.fragment(key="taken")
     def taken() -> None:
-        """What there is to take away, for who looks."""
         if st.session_state.get("share_front"):
             share.offers(settings, {STUDY: job.result}, data)
 
     @st.fragment(key="known")
     def known() -> None:
-        """Where the run goes on, what is guaranteed of it, and the run as a script."""
         with st.container(horizontal=True, key="after_scene"):
             door(settings.carried(AttackSettings), "Attack this run")
             door(settings.carried(ConvergeSettings), "Compare all methods on it")
         if job.result is not None:
-            guarantee.card(job.result.facts)
+            lay_out([GuaranteeOf(job.result.facts)])
         script.fold(settings, [STUDY], data)
 
     @st.fragment(key="curves")
     def curves() -> None:
         """Behind the dials what each does, once the picture stands."""
         if job.done and job.result is not None:
-            jobs.beside(DIAL_CURVES, settings, dials.curves, part="curves", data=data)
+            jobs.beside(DIAL_CURVES, settings, front.curves, part="curves", data=data)
         else:
-            dials.curves(None)
+            front.curves(None)
 
     with picture:
         shown()
@@ -141,13 +134,13 @@ def experiment() -> None:
     controls.whole()
 
 
-page.front()
+front.begin()
 experiment()
 
 for key, title, lead, draw in (
-    ("story", "The story", "Seven steps, five minutes: guess, then see.", ways.story),
-    ("doors", "Every question has its page", words("home-doors"), ways.doors),
-    ("presets", "Start from an experiment", "Each makes one point.", ways.presets),
+    ("story", "The story", "Seven steps, five minutes: guess, then see.", front.steps),
+    ("doors", "Every question has its page", words("home-doors"), front.doors),
+    ("presets", "Start from an experiment", "Each makes one point.", front.presets),
 ):
     with st.container(key=f"section_{key}"):
         layout.section(title, lead)

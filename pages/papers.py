@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.shell import jobs, layout, script, share
 from dashboard.shell.controls import Controls
-from dashboard.views.papers import experiments, rows, sources
+from dashboard.views import papers
 from fedpca_core.questions.papers.page import PaperExperiment, PaperRows, PapersSettings
 from fedpca_core.study.parts import words
 from fedpca_core.study.study import Study
@@ -20,12 +20,9 @@ results: dict[Study[Any, Any], Any] = {}
 
 place = st.container(key="papers_counts")
 with st.container(horizontal=True, gap="medium"):
-    with st.container(width=260):
-        controls.parameter("paper")
-    with st.container(width=260):
-        controls.parameter("verdict")
-    with st.container(width=260):
-        controls.parameter("order")
+    for name in ("paper", "verdict", "order"):
+        with st.container(width=260):
+            controls.parameter(name)
 closely = st.container()
 listed = st.container(key="papers_rows")
 
@@ -39,18 +36,18 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
 settings = controls.settings()
 
 with listed:
-    job = jobs.study(ROWS, settings, lambda found: rows.draw(found, settings))
+    job = jobs.study(ROWS, settings, lambda found: papers.rows(found, settings))
     results[ROWS] = job.result
 if job.result is not None:
     with place:
-        rows.counts(job.result)
+        papers.counts(job.result)
     with closely:
-        rows.closely(controls, job.result)
+        papers.closely(controls, job.result)
     settings = controls.settings()
-job = jobs.study(EXPERIMENT, settings, lambda found: experiments.draw(found, settings))
+job = jobs.study(EXPERIMENT, settings, lambda found: papers.experiment(found, settings))
 results[EXPERIMENT] = job.result
-experiments.doors(settings)
+papers.doors(settings)
 
-sources.section()
+papers.sources()
 script.fold(settings, [ROWS, EXPERIMENT])
 share.take_away(settings, lambda: results, None)

@@ -5,10 +5,11 @@ from typing import Any, cast
 
 import streamlit as st
 
-from dashboard.shell import guarantee, jobs, layout, own_table, script, share
+from dashboard.shell import jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
+from dashboard.shell.data import noise_controls
 from dashboard.shell.parts import drawing, lay_out
-from fedpca_core.papers.personal import PRESETS
+from fedpca_core.papers.presets import PERPCA
 from fedpca_core.questions.personalise import figures
 from fedpca_core.questions.personalise.exposure import LARGEST, Exposure
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
@@ -37,11 +38,11 @@ with st.sidebar:
     with st.expander("Readings of the paper"):
         controls.draw("reading", "prior", "gradient")
     with st.expander("Differential privacy", expanded=True):
-        guarantee.noise_controls(controls)
+        noise_controls(controls)
 
 with st.expander("Figures of the paper, at a size that answers at once"):
     with st.container(horizontal=True):
-        for preset in PRESETS:
+        for preset in PERPCA:
             st.button(
                 preset.title,
                 key=f"preset-{preset.name}",
@@ -66,21 +67,15 @@ data = own_table.of(settings)
 results: dict[Study[Any, Any], Any] = {}
 
 with top:
-    for preset in PRESETS:
+    for preset in PERPCA:
         if preset.settings.run_key() == settings.run_key() != PersonaliseSettings():
             st.caption(f"**{preset.title}.** {preset.point}")
     job = jobs.study(COMPARISON, settings, drawing(figures.comparison, settings), data=data)
     own_table.remedy(controls, job.refusal)
     results[COMPARISON] = job.result
 with middle:
-    swept = jobs.study(
-        SWEEP,
-        settings,
-        drawing(figures.sweep, settings),
-        data=data,
-        above=job,
-    )
-    results[SWEEP] = swept.result
+    draw = drawing(figures.sweep, settings)
+    results[SWEEP] = jobs.study(SWEEP, settings, draw, data=data, above=job).result
 if settings.exposure and not EXPOSURE.wanted(settings):
     layout.sentence(
         f"The demonstration solves for up to {LARGEST} features, not {settings.features}; "
@@ -88,10 +83,8 @@ if settings.exposure and not EXPOSURE.wanted(settings):
         kind="note",
     )
 elif settings.exposure:
-    found = jobs.study(
-        EXPOSURE, settings, drawing(figures.exposure, settings), data=data, above=job
-    )
-    results[EXPOSURE] = found.result
+    draw = drawing(figures.exposure, settings)
+    results[EXPOSURE] = jobs.study(EXPOSURE, settings, draw, data=data, above=job).result
 
 script.fold(
     settings, [study for study in (COMPARISON, SWEEP, EXPOSURE) if study.wanted(settings)], data

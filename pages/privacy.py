@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.shell import absent_data, jobs, layout, own_table, script, share
+from dashboard.shell import jobs, layout, meanwhile, own_table, script, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.algorithms.registry import METHODS
@@ -76,7 +76,7 @@ if view != "ways":  # there each way states its own
 
     def refused(refusal: str) -> None:
         own_table.remedy(controls, refusal)
-        absent_data.offer(settings)
+        meanwhile.offer(settings)
         st.stop()
 
     with guaranteed, layout.guard(otherwise=refused):

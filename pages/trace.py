@@ -16,8 +16,14 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.check.figures import checked
 from fedpca_core.questions.check.study import LeakCheck
 from fedpca_core.questions.trace import figures
-from fedpca_core.questions.trace.example import EXAMPLE, example
-from fedpca_core.questions.trace.opened import UNASKED, Opened, OpenedRun, at_a_glance
+from fedpca_core.questions.trace.opened import (
+    EXAMPLE,
+    UNASKED,
+    Opened,
+    OpenedRun,
+    at_a_glance,
+    example,
+)
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import words
@@ -26,7 +32,6 @@ STUDY, CHECK = OpenedRun(), LeakCheck()
 
 
 def chosen() -> OwnData | None:
-    """The upload; returns the file of this session, if there is one."""
     file = upload(
         "File of a run (.npz)",
         type=["npz"],
@@ -71,17 +76,6 @@ def drawn(result: Opened) -> None:
     lay_out(figures.opened(result, settings))
 
 
-def would_have_stopped(found: Opened) -> None:
-    """The leak check's changes at this size, once that is asked for."""
-    assert found.alike is not None
-    if CHECK.pieces(found.alike):  # of a size that is run here
-        layout.section("What would have stopped it", words("opened-remedy"))
-        if controls.parameter("remedy"):
-            job = jobs.study(CHECK, found.alike, drawing(checked, settings), sentences=True)
-            results[CHECK] = job.result
-    door(found.alike, "The whole leak check at this size")
-
-
 settings = controls.settings()
 results: dict[Any, Any] = {}
 if data is None:
@@ -90,8 +84,13 @@ if data is None:
 else:
     job = jobs.study(STUDY, settings, drawn, data=data)
     results[STUDY] = job.result
-    if job.done and job.result is not None and job.result.alike is not None:
-        would_have_stopped(job.result)
+    if job.done and job.result is not None and (alike := job.result.alike) is not None:
+        if CHECK.pieces(alike):  # of a size that is run here
+            layout.section("What would have stopped it", words("opened-remedy"))
+            if controls.parameter("remedy"):
+                draw = drawing(checked, settings)
+                results[CHECK] = jobs.study(CHECK, alike, draw, sentences=True).result
+        door(alike, "The whole leak check at this size")
         settings = controls.settings()
 script.fold(settings, [STUDY], data)
 share.take_away(settings, lambda: results, data)

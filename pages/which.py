@@ -4,9 +4,9 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.shell import guarantee, jobs, layout, own_table, script, share
+from dashboard.shell import jobs, layout, own_table, script, share
 from dashboard.shell.controls import Controls
-from dashboard.shell.data import faps_controls, problem_controls
+from dashboard.shell.data import faps_controls, noise_controls, problem_controls
 from dashboard.shell.parts import drawing, lay_out
 from dashboard.views import frontier
 from fedpca_core.questions.catalogue import studies_of
@@ -25,12 +25,10 @@ STUDY, ADVICE, REMEDIES, LOOK = Frontier(), Recommendation(), Remedies(), FirstL
 
 @st.fragment(key="hidden")
 def hidden() -> None:
-    """What the picture leaves out."""
     jobs.below(job, STUDY.key, lambda found: lay_out(figures.hidden(found)))
 
 
 def results() -> dict[Study[Any, Any], Any]:
-    """What there is of the page to take away."""
     return {
         ADVICE: recommended.result,
         REMEDIES: searched[0].result if searched else None,
@@ -51,7 +49,7 @@ def would_do() -> None:
         jobs.study(
             REMEDIES,
             settings,
-            lambda found: lay_out(figures.would_do(found.remedies, settings)),
+            drawing(figures.would_do, settings),
             data=data,
             parts=["taken"],
             sentences=True,
@@ -61,7 +59,6 @@ def would_do() -> None:
 
 @st.fragment(key="use")
 def use_it() -> None:
-    """The answer as code, once there is one."""
     advice: Advice | None = recommended.result
     best = None if advice is None or advice.table.empty else advice.place(1)
     if best is None or not recommended.done:
@@ -102,7 +99,7 @@ with st.sidebar:
         faps_controls(controls)
         controls.draw("local_steps", "rho_factor")
     with st.expander("Differential privacy"):
-        guarantee.noise_controls(controls)
+        noise_controls(controls)
         if "clip_norm" not in controls.values:  # paths over ε clip too
             controls.draw("delta", "clip_norm")
     with st.expander("On the wire"):

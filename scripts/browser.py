@@ -50,14 +50,12 @@ def required() -> bool:
 
 def find() -> str:
     """Path of a Chromium that starts: $CHROMIUM, one on the PATH, or Playwright's own."""
-    named = os.environ.get("CHROMIUM")
-    if named:
-        if not _starts(named):
-            raise NoBrowser(f"CHROMIUM={named} does not start. Correct the path or unset it.")
-        return named
-    for candidate in _candidates():
-        if _starts(candidate):
-            return candidate
+    if named := os.environ.get("CHROMIUM"):
+        if _starts(named):
+            return named
+        raise NoBrowser(f"CHROMIUM={named} does not start. Correct the path or unset it.")
+    if found := next(filter(_starts, _candidates()), ""):
+        return found
     raise NoBrowser(HOW_TO_INSTALL)
 
 
@@ -80,7 +78,7 @@ def chromium(*flags: str) -> Iterator[Any]:
             browser.close()
 
 
-def _candidates():
+def _candidates() -> Iterator[str]:
     yield from filter(None, map(shutil.which, NAMES))
     for name in MAC_APPLICATIONS:
         yield f"/Applications/{name}.app/Contents/MacOS/{name}"
@@ -108,18 +106,13 @@ def _run(command: list[str]) -> bool:
     return subprocess.run(command, check=False).returncode == 0
 
 
-def _ways_to_install():
-    if shutil.which("apt-get"):
-        as_root: list[str] | None = []
-        if os.geteuid():
-            passwordless = shutil.which("sudo") and not subprocess.call(
-                ["sudo", "-n", "true"], stderr=subprocess.DEVNULL
-            )
-            as_root = ["sudo", "-n"] if passwordless else None
-        if as_root is not None:
-            install = [*as_root, "apt-get", "install", "-y", "-q", "--no-install-recommends"]
-            yield [[*as_root, "apt-get", "update", "-q"], [*install, NAMES[0]]]
-            yield [[*install, NAMES[1]]]
+def _ways_to_install() -> Iterator[list[list[str]]]:
+    sudo = ["sudo", "-n"] if os.geteuid() else []  # asks for no password
+    there = shutil.which("apt-get") and (not sudo or shutil.which("sudo"))
+    if there and not subprocess.call([*sudo, "true"], stderr=subprocess.DEVNULL):
+        install = [*sudo, "apt-get", "install", "-y", "-q", "--no-install-recommends"]
+        yield [[*sudo, "apt-get", "update", "-q"], [*install, NAMES[0]]]
+        yield [[*install, NAMES[1]]]
     yield [[sys.executable, "-m", "playwright", "install", "chromium"]]
 
 

@@ -40,7 +40,7 @@ from dashboard.player.poster import (
     picture,
     views,
 )
-from dashboard.shell import earlier, jobs, share
+from dashboard.shell import jobs, meanwhile, share
 from dashboard.shell.bundle import caption
 from dashboard.shell.controls import packed
 from dashboard.shell.document import PRODUCT
@@ -101,11 +101,7 @@ def poster(preset: Preset, live: str, turned: bool = True) -> str:
         first = next(at for at, part in enumerate(parts) if isinstance(part, bytes))
         parts.insert(first, dials(_turned(settings, live)))
     text = document(
-        preset.title,
-        lead,
-        parts,
-        live=_live(settings, live),
-        colophon=caption(settings),
+        preset.title, lead, parts, live=_live(settings, live), colophon=caption(settings)
     )
     if (size := len(text.encode())) > LIMIT_BYTES:
         raise InvalidInput(f"The poster has {size:,} bytes, more than {LIMIT_BYTES:,}.")
@@ -115,7 +111,7 @@ def poster(preset: Preset, live: str, turned: bool = True) -> str:
 def _live(settings: Settings, live: str) -> str:
     """Where the live page of settings is."""
     place = "/" if isinstance(settings, SceneSettings) else f"/{settings.kind}"
-    return share.address(live.rstrip("/") + place, settings.query())
+    return share.link(settings.query(), live.rstrip("/") + place)
 
 
 def _turned(settings: SceneSettings, live: str) -> dict[str, list[Turn]]:
@@ -190,7 +186,7 @@ def opened(settings: Settings) -> AppTest:
     """The page as a link opens it, once nothing computes any more."""
     app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=PATIENCE_SECONDS)
     if isinstance(settings, SceneSettings):
-        app.query_params.update(earlier.posed(settings).query())
+        app.query_params.update(meanwhile.posed(settings).query())
     else:
         app.run().switch_page(f"../pages/{settings.kind}.py")
         app.query_params.update(packed(settings))
@@ -320,7 +316,7 @@ def _stored(preset: Preset, text: str) -> Path:
     """Keep the pictures of a poster for machines that have not its data."""
     pictures = {study.key: picture(text, study.key) for study in studies_of(preset.settings)}
     title = ", ".join(DATA_SETS[key].title for key in named(preset.settings))
-    return earlier.store(pictures, preset.name, title, date.today().isoformat())
+    return meanwhile.store(pictures, preset.name, title, date.today().isoformat())
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -11,7 +11,6 @@ assets/home_light.png is "/?round=3&autoplay=false" --window, light, 1440 wide.
 import argparse
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -28,13 +27,6 @@ WIDTHS = {1440: 900, 390: 844}
 SCREENS = ((1440, 900, ""), (1024, 768, "embed=true&"), (1920, 1080, ""), (390, 844, ""))
 #: Seconds after the picture and its charts first stood, so that a busy machine records no blank.
 SECONDS = (0.5, 1, 2, 5, 10)
-
-
-def names_and_addresses(wanted: list[str]) -> Iterator[tuple[str, str]]:
-    """File names for the wanted addresses, or for all pages."""
-    for address in wanted or [link.path for link in pages()]:
-        words = re.sub(r"[^\w.]+", "-", address).strip("-")
-        yield words or "home", address if address.startswith("/") else f"/{address}"
 
 
 def shoot(browser: Browser, url: str, file: Path, scheme: Scheme, width: int, whole: bool) -> None:
@@ -54,12 +46,14 @@ def shoot(browser: Browser, url: str, file: Path, scheme: Scheme, width: int, wh
 
 
 def shoot_all(browser: Browser, server: str, chosen: argparse.Namespace) -> None:
-    """The wanted pages, light and dark, wide and narrow."""
-    for name, address in names_and_addresses(chosen.addresses):
+    """The wanted pages, or all, light and dark, wide and narrow."""
+    for address in chosen.addresses or [link.path for link in pages()]:
+        name = re.sub(r"[^\w.]+", "-", address).strip("-") or "home"
+        url = f"{server}/{address.removeprefix('/')}"
         for scheme in SCHEMES:
             for width in WIDTHS:
                 file = chosen.out / f"{name}-{scheme}-{width}.png"
-                shoot(browser, server + address, file, scheme, width, not chosen.window)
+                shoot(browser, url, file, scheme, width, not chosen.window)
 
 
 def record(browser: Browser, server: str, out: Path) -> None:

@@ -17,7 +17,7 @@ from fedpca_core.errors import require
 from fedpca_core.papers import results
 from fedpca_core.papers.experiment import Experiment, tidy
 from fedpca_core.papers.registry import experiment
-from fedpca_core.papers.reproduce import kept
+from fedpca_core.papers.results import kept
 from fedpca_core.study.files import write_whole
 
 #: Cells are looked for from so many seeds.

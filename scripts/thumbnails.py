@@ -109,8 +109,7 @@ def svg(rows: pd.DataFrame, powers: str) -> str:
             f"{HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * up[i]:.1f}"
             for i in at
         )
-        known = palette.knows(str(name))
-        style = palette.style(str(name)) if known else palette.fallback(number)
+        style = palette.style(str(name) if palette.knows(str(name)) else f"series {number}")
         rules.append(f".c{number}{{stroke:{style.light}}}")
         dark.append(f".c{number}{{stroke:{style.dark}}}")
         lines.append(f'<polyline class="c{number}" points="{points}"/>')

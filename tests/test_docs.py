@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import matplotlib as mpl
@@ -121,6 +122,7 @@ def test_commands_of_the_core_run_as_shown(page, tmp_path):
             assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
 
+@cache
 def helped(*words: str) -> str:
     """What a module says that is run with these words."""
     command = [sys.executable, "-m", *words]

@@ -28,8 +28,8 @@ from fedpca_core.consensus import verdicts
 from fedpca_core.problems import traffic
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.questions.anomaly import leaks, learning, poisoned, task, trained
-from fedpca_core.questions.attack import defences
-from fedpca_core.questions.attack.records import at_risk, from_models
+from fedpca_core.questions.attack import replay, sent_models
+from fedpca_core.questions.attack.records import at_risk
 from fedpca_core.questions.catalogue import KINDS, PAGES, STUDIES, read_settings, studies_of
 from fedpca_core.questions.privacy import attacks, study
 from fedpca_core.settings import Settings
@@ -162,7 +162,7 @@ def small(monkeypatch):
     monkeypatch.setattr(at_risk.AtRisk, "along", ("records_per_client", (5.0, 10.0)))
     monkeypatch.setattr(verdicts, "verdicts", partial(verdicts.verdicts, 2))
     few = ("None", "float32 messages", "Secure aggregation")
-    monkeypatch.setattr(defences, "DEFENCES", {name: defences.DEFENCES[name] for name in few})
+    monkeypatch.setattr(replay, "DEFENCES", {name: replay.DEFENCES[name] for name in few})
     monkeypatch.setattr(study.PriceOfBudget, "along", ("epsilon", (math.inf, 5.0)))
     monkeypatch.setattr(study.PriceOfProducts, "along", ("products", (2, 5)))
     monkeypatch.setattr(attacks.Reconstruction, "along", ("epsilon", (math.inf, 5.0)))
@@ -170,10 +170,10 @@ def small(monkeypatch):
     monkeypatch.setattr(attacks, "BUDGETS", (1.0, 5.0))
     monkeypatch.setattr(leaks, "FITTED_RUNS", 2)
     sizes = {
-        "fedpg": from_models.ModelSize(3, 4, 2, 8),
-        "personal": from_models.ModelSize(4, 6, 3, 10),
+        "fedpg": sent_models.ModelSize(3, 4, 2, 8),
+        "personal": sent_models.ModelSize(4, 6, 3, 10),
     }
-    monkeypatch.setattr(from_models, "SIZES", sizes)
+    monkeypatch.setattr(sent_models, "SIZES", sizes)
     monkeypatch.setattr(attacks, "TESTS", 8)
     monkeypatch.setattr(attacks, "TESTS_AT_SOURCE", 20)
     made = partial(traffic.synthetic, normal=2000, test=800)

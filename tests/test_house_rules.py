@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 
 import fedpca_core
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.questions.theory.iterations import ITERATIONS
+from fedpca_core.questions.theory.settings import ITERATIONS
 from fedpca_core.settings import Settings, help_texts, values
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -337,7 +337,6 @@ ASKED = {
     ("dashboard/player/encode.py", "Heat"),
     ("dashboard/player/printed.py", "Heat"),
     ("dashboard/player/printed.py", "Panel"),
-    ("dashboard/shell/handout.py", "Chart"),
 }
 #: Words that are keys of methods and of other things too: "exact" solves, gradients, calibrations.
 SHARED_WORDS = {

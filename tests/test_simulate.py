@@ -217,7 +217,7 @@ def test_a_round_without_anybody_new_is_a_round_all_the_same() -> None:
     rng = np.random.default_rng(0)
     thin = [rng.standard_normal((40, 3 + index % 3)) for index in range(40)]
     problem = fp.problems.problem.from_blocks(thin)
-    assert problem.client_data.factors is not None
+    assert problem.client_data.factors
     nobody = problem.client_data.only(np.array([], dtype=np.int64))
     assert nobody.dense().shape == (0, 40, 40)
     assert nobody.top_eigenvectors(2)[1].shape == (0, 40, 2)

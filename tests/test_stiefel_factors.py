@@ -7,7 +7,7 @@ import pytest
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg import stiefel
-from fedpca_core.linalg.inverse_root import inverse_root
+from fedpca_core.linalg.stiefel import inverse_root
 
 
 def frames(spread: float, batch: int | None, scale: float = 1.0) -> np.ndarray:

@@ -53,6 +53,7 @@ RUNS = [
     (fp.PersonalizedPCA(2), {}),
     (fp.LocalTraining(2), {}),
     (Noisy(fp.SSI(2), noise=0.1, products=3), {}),
+    (fp.FedPower(2, columns=3, noise=0.1), {}),
 ]
 
 

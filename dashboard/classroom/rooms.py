@@ -1,15 +1,26 @@
-"""Rooms of a class: who guessed what, in numbers, for as long as the lesson lasts.
+"""Rooms of a class that guesses on its phones: in memory for a lesson, and their addresses.
 
 A room knows nobody: a phone is a random number, a guess the number of an option. Nothing is
-written anywhere; a room ends with its time or with the server.
+written anywhere; a room ends with its time or with the server. Phones speak plain HTTP beside
+Streamlit, of which every session runs the page's script: one small page, and three requests behind
+it. A phone asks for the room's state and is answered when that changes, after `PATIENCE` seconds at
+the latest.
 """
 
+import asyncio
+import json
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from threading import Lock
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Route
 
 #: Without letters and figures that are read as one another; a code is one of 30 to the 6th.
 ALPHABET, LENGTH = "ABCDEFGHJKMNPQRSTUVWXYZ2346789", 6
@@ -18,6 +29,11 @@ ALPHABET, LENGTH = "ABCDEFGHJKMNPQRSTUVWXYZ2346789", 6
 MOST_ROOMS, MOST_PHONES, IDLE_SECONDS = 50, 500, 2 * 3600.0
 #: A phone may change its guess so often; a hand is slower.
 SECONDS_BETWEEN = 0.3
+#: Seconds that a phone waits for news, and between two looks for some.
+PATIENCE, LOOK = 20.0, 0.3
+#: Characters of a request; a guess has about sixty.
+MOST_CHARACTERS = 200
+_PAGE = Path(__file__).with_name("phone.html")
 
 
 class Refused(Exception):
@@ -53,8 +69,6 @@ class Room:
 
 @dataclass(frozen=True)
 class View:
-    """A room as it is at one moment."""
-
     version: int
     question: Question | None
     phones: int
@@ -65,7 +79,6 @@ class View:
 
     @property
     def guessed(self) -> int:
-        """Phones that have chosen."""
         return sum(self.counts)
 
     @property
@@ -80,10 +93,7 @@ class View:
 
 
 class Rooms:
-    """All rooms of a server; every method may be called from any thread.
-
-    ``clock``: Seconds that never go back.
-    """
+    """All rooms of a server; every method may be called from any thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, Lock()
@@ -96,8 +106,7 @@ class Rooms:
         """
         with self._lock:
             now = self._clock()
-            ended = [code for code, room in self._rooms.items() if _over(room, now)]
-            for code in ended:
+            for code in [code for code, room in self._rooms.items() if _over(room, now)]:
                 del self._rooms[code]
             if len(self._rooms) >= MOST_ROOMS:
                 raise Refused(
@@ -117,10 +126,7 @@ class Rooms:
             self._rooms.pop(code, None)
 
     def ask(self, code: str, question: Question) -> None:
-        """Put a question, in place of the one before; guesses at another question are gone.
-
-        The same question again changes nothing but whether its answer is known.
-        """
+        """Put a question, or its answer; guesses at another question are gone."""
         with self._lock:
             room = self._room(code)
             if question == room.question:
@@ -132,10 +138,7 @@ class Rooms:
             room.version += 1
 
     def join(self, code: str) -> str:
-        """Let a phone in; returns the random number that it is known by.
-
-        Raises Refused: there is no such room, or it is full.
-        """
+        """Let a phone in, unless the room is full; returns the number that it is known by."""
         with self._lock:
             room = self._room(code)
             if len(room.phones) >= MOST_PHONES:
@@ -145,11 +148,7 @@ class Rooms:
             return phone
 
     def guess(self, code: str, phone: str, version: int, option: int) -> None:
-        """Take a phone's guess at the question of that version; a later one replaces it.
-
-        Raises Refused: an unknown room or phone, a question that is over, an option that it does
-        not have, or too many guesses in a moment.
-        """
+        """Take a phone's guess at the question of that version; a later one replaces it."""
         with self._lock:
             room = self._room(code)
             if phone not in room.phones:
@@ -165,28 +164,20 @@ class Rooms:
             room.guesses[phone] = option
 
     def view(self, code: str, phone: str = "") -> View:
-        """The room as it is now.
-
-        Raises Refused: there is no such room, or none any more.
-        """
         with self._lock:
             room = self._room(code)
             chosen = Counter(room.guesses.values())
             options = range(len(room.question.options) if room.question else 0)
-            return View(
-                room.version,
-                room.question,
-                len(room.phones),
-                tuple(chosen[option] for option in options),
-                room.guesses.get(phone),
-            )
+            counts = tuple(chosen[option] for option in options)
+            own = room.guesses.get(phone)
+            return View(room.version, room.question, len(room.phones), counts, own)
 
     def version(self, code: str) -> int:
-        """What `View.version` is now."""
         with self._lock:
             return self._room(code).version
 
     def _room(self, code: str) -> Room:
+        """Raises Refused: there is no such room, or none any more."""
         room = self._rooms.get(code.upper())
         if room is None or _over(room, self._clock()):
             raise Refused("There is no such room, or it has ended; ask for its code again.", 404)
@@ -199,3 +190,88 @@ def _over(room: Room, now: float) -> bool:
 
 #: Those of this server.
 ROOMS = Rooms()
+
+
+# ---------------------------------------------------------------------- for phones
+def routes(base: str = "") -> list[BaseRoute]:
+    """What the server answers to phones, under the address that the application has."""
+    served.append(base)
+    return [
+        Route(f"{base}/room", page),
+        Route(f"{base}/room/{{code}}", page),
+        Route(f"{base}/room/{{code}}/state", refusing(state)),
+        Route(f"{base}/room/{{code}}/phones", refusing(join), methods=["POST"]),
+        Route(f"{base}/room/{{code}}/guess", refusing(guess), methods=["PUT"]),
+    ]
+
+
+#: Where they are served; empty where Streamlit alone runs (``streamlit run dashboard/main.py``).
+served: list[str] = []
+
+
+def refusing(
+    answer: Callable[[Request], Awaitable[Response]],
+) -> Callable[[Request], Awaitable[Response]]:
+    """The same, and what is refused as a sentence with its status."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            return await answer(request)
+        except Refused as refused:
+            return JSONResponse({"said": str(refused)}, refused.status)
+
+    return answered
+
+
+async def page(_: Request) -> Response:
+    return HTMLResponse(_PAGE.read_text("utf-8"), headers={"Cache-Control": "no-store"})
+
+
+async def join(request: Request) -> Response:
+    return JSONResponse({"phone": ROOMS.join(request.path_params["code"])}, 201)
+
+
+async def guess(request: Request) -> Response:
+    """Take a guess: ``{"phone": "…", "version": 3, "option": 11}``."""
+    given = await _body(request)
+    phone, version, option = (given.get(name) for name in ("phone", "version", "option"))
+    if not (isinstance(phone, str) and type(version) is int and type(option) is int):
+        raise Refused('A guess is {"phone": text, "version": number, "option": number}.', 400)
+    ROOMS.guess(request.path_params["code"], phone, version, option)
+    return JSONResponse({})
+
+
+async def state(request: Request) -> Response:
+    """The room as it is, as soon as it differs from what the phone has seen."""
+    code, phone = request.path_params["code"], request.query_params.get("phone", "")
+    seen, until = request.query_params.get("seen", ""), time.monotonic() + PATIENCE
+    while str(ROOMS.version(code)) == seen and time.monotonic() < until:
+        await asyncio.sleep(LOOK)
+    return JSONResponse(_told(ROOMS.view(code, phone)), headers={"Cache-Control": "no-store"})
+
+
+def _told(view: View) -> dict[str, Any]:
+    """What a phone may know: what others guessed only when the answer is out."""
+    told: dict[str, Any] = {"version": view.version, "question": None}
+    if view.question is not None:
+        told |= {"question": view.question.text, "options": view.question.options}
+        told |= {"own": view.own, "truth": view.question.truth}
+        if view.question.truth is not None:
+            told["counts"] = view.counts
+    return told
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """The request's JSON, read no further than a guess can be long."""
+    read = b""
+    async for chunk in request.stream():
+        read += chunk
+        if len(read) > MOST_CHARACTERS:
+            raise Refused(f"A guess has at most {MOST_CHARACTERS} characters.", 413)
+    try:
+        given = json.loads(read)
+    except ValueError:  # no JSON, or no text at all
+        given = None
+    if not isinstance(given, dict):
+        raise Refused("A guess is a JSON object.", 400)
+    return given

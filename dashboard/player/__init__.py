@@ -15,21 +15,3 @@ browser without asking the server again.
 
 from dashboard.player.component import again, chart, prepared
 from dashboard.player.stage import Lecture, PlayedRun, Side, Stage
-from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Mark, Panel, to_uint8
-
-__all__ = [
-    "Baseline",
-    "Curve",
-    "Heat",
-    "Images",
-    "Lecture",
-    "Mark",
-    "Panel",
-    "PlayedRun",
-    "Side",
-    "Stage",
-    "again",
-    "chart",
-    "prepared",
-    "to_uint8",
-]

@@ -7,33 +7,18 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard.player import printed
 from dashboard.player.encode import encode
-from dashboard.player.printed import printed
-from dashboard.shell import figures
 from fedpca_core.study.panels import Heat, Images, Panel
 
 FRONTEND = Path(__file__).resolve().parent / "frontend"
 
-# One module in the browser: the files in the order in which they build on each other.
-SCRIPTS = (
-    "tools.js",
-    "decode.js",
-    "theme.js",
-    "figure.js",
-    "panel.js",
-    "images.js",
-    "transport.js",
-    "readout.js",
-    "stage.js",
-    "duel.js",
-    "runs.js",
-    "lecture.js",
-    "view.js",
-)
+#: One module in the browser: the files in the order in which they build on each other.
+_ORDER = "tools decode theme figure panel images transport readout stage duel runs lecture view"
+SCRIPTS = tuple(f"{name}.js" for name in _ORDER.split())
 
 
 def frontend_script() -> str:
-    """Return the component's JavaScript, all files joined."""
     return "\n".join((FRONTEND / name).read_text(encoding="utf-8") for name in SCRIPTS)
 
 
@@ -67,7 +52,7 @@ def prepared(
     data = encode(key=key, panels=panels, images=images, rounds=rounds, **view)
 
     def show(on_chosen: Callable[[], None] | None = None) -> None:
-        figures.keep(key, partial(printed, key, panels, images))
+        printed.keep(key, partial(printed.printed, key, panels, images))
         mount = _mount if on_chosen is None else partial(_mount, on_chosen_change=on_chosen)
         mount(key=key, data=data, height="content")
 
@@ -82,11 +67,7 @@ def again(key: str, view: bytes) -> None:
 def chart(
     *, key: str, panels: Sequence[Panel | Heat], on_choice: Callable[[str, int], None] | None = None
 ) -> None:
-    """Show panels that stand still.
-
-    ``on_choice`` is called with the name of a curve and the number of a point along it when the
-    reader clicks on one.
-    """
+    """Show panels that stand still; ``on_choice`` gets the curve and the point that is clicked."""
 
     def chosen() -> None:
         if on_choice and (point := st.session_state[key].get("chosen")):

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dashboard.player.stage import Lecture, PlayedRun, Side, Stage, plain
 from dashboard.shell import palette
+from fedpca_core.algorithms.method import Look
 from fedpca_core.errors import require
 from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Panel, floats, is_text
 
@@ -25,8 +27,6 @@ Block = dict[str, list[Any]]
 
 
 class _Blocks:
-    """Collects arrays; equal ones share a block."""
-
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._known: dict[tuple[str, bytes], Block] = {}
@@ -54,21 +54,19 @@ class _Blocks:
         return self._store(wide.astype("<f4"), "f4") if fits else self._store(wide, "f8")
 
     def bytes_(self, values: NDArray[np.uint8]) -> Block:
-        """Store bytes as they are."""
         return self._store(np.ascontiguousarray(values), "u1")
 
     def joined(self) -> bytes:
-        """Return all blocks, one after the other."""
         return b"".join(self._parts)
 
 
-def _colours(style: palette.Style) -> dict[str, str]:
+def _colours(style: Look) -> dict[str, str]:
     return {"light": style.light, "dark": style.dark}
 
 
-def styles(curves: Sequence[Curve]) -> list[palette.Style]:
+def styles(curves: Sequence[Curve]) -> list[Look]:
     """Choose every curve's style: as asked, as its name says, or the next one nobody uses."""
-    chosen: list[palette.Style | None] = []
+    chosen: list[Look | None] = []
     for curve in curves:
         if curve.colour is not None:
             chosen.append(palette.style(curve.colour))
@@ -77,21 +75,12 @@ def styles(curves: Sequence[Curve]) -> list[palette.Style]:
         else:
             chosen.append(palette.style(curve.name) if palette.knows(curve.name) else None)
     taken = {style.light for style in chosen if style is not None}
-    free = [style for style in palette.FALLBACKS if style.light not in taken] or list(
-        palette.FALLBACKS
-    )
-    complete: list[palette.Style] = []
-    used = 0
-    for style in chosen:
-        if style is None:
-            complete.append(free[used % len(free)])
-            used += 1
-        else:
-            complete.append(style)
-    return complete
+    free = [style for style in palette.FALLBACKS if style.light not in taken]
+    left = cycle(free or palette.FALLBACKS)
+    return [style or next(left) for style in chosen]
 
 
-def _curve(curve: Curve, style: palette.Style, blocks: _Blocks) -> dict[str, Any]:
+def _curve(curve: Curve, style: Look, blocks: _Blocks) -> dict[str, Any]:
     y = floats(curve.y, "y")
     return plain(curve, "name guide marker simulation_only labels whiskers") | {
         "x": [str(x) for x in curve.x] if is_text(curve.x) else blocks.floats(floats(curve.x, "x")),
@@ -146,7 +135,6 @@ def _panel(panel: Panel, rounds: int, blocks: _Blocks) -> dict[str, Any]:
 
 
 def extent(heat: Heat) -> tuple[float, float]:
-    """The values at the two ends of a heat map's colours."""
     values = floats(heat.values, "values")
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
@@ -187,9 +175,14 @@ def _heat(heat: Heat, rounds: int, blocks: _Blocks) -> dict[str, Any]:
     }
 
 
+def _frames(frames: NDArray[np.uint8], blocks: _Blocks) -> dict[str, Any]:
+    count, rows, columns = frames.shape
+    return {"frames": blocks.bytes_(frames), "count": count, "rows": rows, "columns": columns}
+
+
 def _images(images: Images, rounds: int, blocks: _Blocks) -> dict[str, Any]:
     frames = np.asarray(images.frames)
-    count = frames.shape[0]
+    count = len(frames)
     require(
         count in (1, rounds + 1),
         f"Images {images.title!r}: {count} frames for {rounds} rounds; give {rounds + 1}, the "
@@ -201,30 +194,17 @@ def _images(images: Images, rounds: int, blocks: _Blocks) -> dict[str, Any]:
         f"{rounds + 1}, the start included, or one for all, or none.",
     )
     same = "title palette captions simulation_only size show_scale description"
-    return plain(images, same) | {
-        "frames": blocks.bytes_(frames),
-        "count": count,
-        "rows": frames.shape[1],
-        "columns": frames.shape[2],
-        "low": float(images.low),
-        "high": float(images.high),
-    }
+    ends = {"low": float(images.low), "high": float(images.high)}
+    return plain(images, same) | _frames(frames, blocks) | ends
 
 
 def _side(side: Side, blocks: _Blocks) -> dict[str, Any]:
-    pictures = {
-        name: {
-            "frames": blocks.bytes_(frames),
-            "rows": frames.shape[1],
-            "columns": frames.shape[2],
-            "count": len(frames),
-        }
-        for name, frames in (("message", side.message), ("components", side.components))
+    return plain(side, "title kind help protection stamp note since attack off") | {
+        "message": _frames(side.message, blocks),
+        "components": _frames(side.components, blocks),
+        "places": blocks.bytes_(side.places),
+        "colour": _colours(palette.style(side.colour)),
     }
-    words = plain(side, "title kind help protection stamp note since attack off")
-    colour = _colours(palette.style(side.colour))
-    places = blocks.bytes_(side.places)
-    return pictures | words | {"colour": colour, "places": places}
 
 
 def encode(
@@ -243,27 +223,24 @@ def encode(
     choosable: bool = False,
     lecture: Lecture | None = None,
 ) -> bytes:
-    """Return the whole view as the bytes the browser decodes.
+    """Return the whole view as the bytes the browser decodes: rows of images, panels below them.
 
     ``key``: Unique on the page; keeps the view's identity over reruns.
     ``rounds``: K; frames and curves have K + 1 entries, the first is the start.
-    ``panels``: Shown side by side where there is room.
-    ``images``: Shown above the panels, every row on its own line.
     ``round_label``: What a step is called ("round", "iteration").
     ``start``: The round shown first; default the last. Later runs keep the reader's round, cut to
         the new length; as long as nobody has moved, the default keeps showing the last.
     ``playback``: False leaves out the transport, the cursor and the read-out.
-    ``stage``: Clients, messages and the server, above everything else; the view becomes one scene
-        that fits on a screen, with the pictures beside the charts and without the read-out.
-    ``sentences``: One for each round, the start included: what has just happened; none for no line.
+    ``stage``: Above everything else; the view becomes one scene that fits on a screen, with the
+        pictures beside the charts and without the read-out.
+    ``sentences``: What has happened, for each round with the start; none for no line.
     ``autoplay``: Play once when the view opens, or when it has got more than a start, unless the
         reader prefers less motion.
     ``run``: With it the curves of the run before stay as a ghost, and a run can be pinned.
-    ``lecture``: How it is shown to a room.
     ``choosable``: Whether a click on a curve is told to the server.
 
-    Raises InvalidInput: if lengths do not fit the number of rounds, a key is used twice, or there
-    is nothing to show.
+    Raises InvalidInput: lengths do not fit the number of rounds, a key is used twice, or there is
+    nothing to show.
     """
     require(rounds >= 0, f"The view {key!r} has {rounds} rounds; give 0 or more.")
     require(
@@ -322,5 +299,4 @@ def encode(
     digest.update(body)
     header["digest"] = digest.hexdigest()
     text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
-    padding = b"\0" * (-(4 + len(text)) % ALIGNMENT)
-    return len(text).to_bytes(4, "little") + text + padding + body
+    return len(text).to_bytes(4, "little") + text + b"\0" * (-(4 + len(text)) % ALIGNMENT) + body

@@ -9,7 +9,7 @@ import gzip
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -18,6 +18,7 @@ from typing import Any
 
 from dashboard.player.component import FRONTEND, frontend_script
 from dashboard.shell.document import PRODUCT
+from dashboard.shell.markup import html
 
 DASHBOARD = Path(__file__).resolve().parent.parent
 CHARTS = DASHBOARD / "static" / "plotly-charts.min.js"
@@ -43,35 +44,25 @@ _MARKS = (
 
 
 def header(view: bytes) -> dict[str, Any]:
-    """The header of a view's bytes (see `dashboard.player.encode`)."""
-    length = int.from_bytes(view[:4], "little")
-    return json.loads(view[4 : 4 + length])
+    return json.loads(view[4 : 4 + int.from_bytes(view[:4], "little")])
 
 
 def document(
     title: str, lead: str, parts: Sequence[str | bytes], *, live: str, colophon: str
 ) -> str:
-    """A poster: words and views in one file that asks for nothing else.
+    """A poster: HTML and views (of `dashboard.player.encode`) in one file, in their order.
 
-    ``title``, ``lead``: Plain text; the lead may be empty.
-    ``parts``: In the order in which they are read: HTML, or a view as `dashboard.player.encode`
-        makes it.
-    ``live``: Address of the page that this is a picture of.
-    ``colophon``: Plain text below everything: what was run.
+    ``title``, ``lead`` and ``colophon``, which says what was run, are plain text; ``live`` is the
+    address of the page that this is a picture of.
     """
     charts = any(header(part)["panels"] for part in parts if isinstance(part, bytes))
-    packed = _packed(CHARTS.read_bytes()) if charts else ""
-    body = "\n".join(
-        part if isinstance(part, str) else _VIEW.format(_packed(part)) for part in parts
-    )
+    charts_packed = packed(CHARTS.read_bytes()) if charts else ""
+    marked = [part if isinstance(part, str) else _VIEW.format(packed(part)) for part in parts]
     return page(
         title,
-        f"<header><h1>{escape(title)}</h1>{f'<p>{escape(lead)}</p>' if lead else ''}</header>"
-        f"\n{body}\n<footer><p>{escape(colophon)}</p>"
-        f'<a class="poster-live" href="{escape(live)}" target="_blank" rel="noopener">'
-        "Open it live and turn the parameters</a></footer>",
+        html("poster-body", title=title, lead=lead, parts=marked, colophon=colophon, live=live),
         head=f'<link rel="canonical" href="{escape(live)}">',
-        foot=f'<script type="text/plain" id="poster-charts">{packed}</script>\n'
+        foot=f'<script type="text/plain" id="poster-charts">{charts_packed}</script>\n'
         f'<script type="module">\n{frontend_script()}\n{_own("poster.js")}</script>',
     )
 
@@ -88,41 +79,18 @@ class Turn:
 
 def dials(turns: Mapping[str, Sequence[Turn]]) -> str:
     """Dials that put other runs into the first view of a poster, one turned at a time."""
-    rows = []
-    if not turns:
-        return ""
-    for number, (label, values) in enumerate(turns.items()):
-        own = next(at for at, turn in enumerate(values) if turn.view is None)
-        held = "".join(
-            f'<script type="text/plain" data-value="{escape(turn.value)}" '
-            f'data-live="{escape(turn.live)}">{_packed(turn.view) if turn.view else ""}</script>'
-            for turn in values
-        )
-        rows.append(
-            f'<div class="poster-dial"><label for="dial-{number}">{escape(label)}</label>'
-            f'<input id="dial-{number}" type="range" min="0" max="{len(values) - 1}" value="{own}" '
-            f'data-own="{own}"><output>{escape(values[own].value)}</output>{held}</div>'
-        )
-    return (
-        f'<div class="poster-dials">{"".join(rows)}<p class="poster-small">One turns at a time, '
-        "the others go back; the live page has every value of all of them together.</p></div>"
-    )
+    owns = {label: [turn.view for turn in turns[label]].index(None) for label in turns}
+    return html("poster-dials", dials=turns, owns=owns, packed=packed) if turns else ""
 
 
 def page(title: str, body: str, *, head: str = "", foot: str = "") -> str:
     """An HTML file in the colours and fonts of the pages; ``body``, ``head``, ``foot`` are HTML."""
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        f"<title>{escape(title)} · {PRODUCT}</title>\n{head}\n<style>\n{_style()}\n</style>\n"
-        f'</head>\n<body>\n<main class="poster">\n{body}\n</main>\n{foot}\n</body>\n</html>\n'
-    )
+    more = {"policy": POLICY, "product": PRODUCT, "style": _style()}
+    return html("poster", title=title, body=body, head=head, foot=foot, **more) + "\n"
 
 
 def views(poster: str) -> list[bytes]:
-    """The views of a `document`, unpacked."""
-    return [_opened(stored) for stored in _STORED.findall(poster)]
+    return [unpacked(stored) for stored in _STORED.findall(poster)]
 
 
 def limits(study: str) -> tuple[str, str]:
@@ -137,7 +105,7 @@ def picture(poster: str, study: str) -> list[str | bytes]:
     parts: list[str | bytes] = []
     for at, piece in enumerate(_STORED.split(inside if ended else "")):
         if at % 2:
-            parts.append(_opened(piece))
+            parts.append(unpacked(piece))
         else:
             parts += [text for text in _BEGIN.split(piece) if text.strip()]
     return parts
@@ -146,17 +114,18 @@ def picture(poster: str, study: str) -> list[str | bytes]:
 def markup(text: str) -> str:
     """The little Markdown that pages use (bold, code, links, badges, lists) as HTML."""
     text = escape(text.strip(), quote=False).replace(r"\$", "$")
-    for pattern, html in _MARKS:
-        text = re.sub(pattern, html, text, flags=re.MULTILINE)
+    for pattern, marked in _MARKS:
+        text = re.sub(pattern, marked, text, flags=re.MULTILINE)
     text = re.sub(r"<li>.*</li>", lambda items: f"<ul>{items[0]}</ul>", text, flags=re.DOTALL)
     return text.replace("\n\n", "<br>")
 
 
-def _packed(content: bytes) -> str:
+def packed(content: bytes) -> str:
+    """Bytes as a text that the browser opens."""
     return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
 
 
-def _opened(stored: str) -> bytes:
+def unpacked(stored: str) -> bytes:
     return gzip.decompress(base64.b64decode(stored))
 
 
@@ -166,7 +135,6 @@ def _own(name: str) -> str:
 
 @cache
 def _style() -> str:
-    """Theme, fonts and rules: what Streamlit would have set, then the pages' own."""
     theme = tomllib.loads(CONFIG.read_text(encoding="utf-8"))["theme"]
     light, dark = (_variables(theme[scheme]) for scheme in ("light", "dark"))
     return "\n".join(
@@ -183,17 +151,11 @@ def _style() -> str:
 
 def _variables(values: Mapping[str, Any]) -> str:
     """Settings of a theme as the CSS variables that Streamlit makes of them."""
-
-    def named() -> Iterator[tuple[str, str]]:
-        for name, value in values.items():
-            if isinstance(value, str):
-                yield name, value
-            elif isinstance(value, list) and all(isinstance(one, str) for one in value):
-                yield name, ", ".join(value)
-
+    lists = {name: one if isinstance(one, list) else [one] for name, one in values.items()}
     return " ".join(
-        f"--st-{re.sub('[A-Z]', lambda big: '-' + big[0].lower(), name)}: {value};"
-        for name, value in named()
+        f"--st-{re.sub('[A-Z]', lambda big: '-' + big[0].lower(), name)}: {', '.join(texts)};"
+        for name, texts in lists.items()
+        if all(isinstance(one, str) for one in texts)
     )
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import io
 import textwrap
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import streamlit as st
 
 from dashboard.player.encode import extent, styles
 from dashboard.shell import palette
+from fedpca_core.algorithms.method import Look
 from fedpca_core.study.panels import Curve, Heat, Images, Panel, floats, is_text
 
 if TYPE_CHECKING:
@@ -50,15 +52,10 @@ def printed(
     kinds: Sequence[str] = FORMATS,
     only: int | None = None,
 ) -> dict[str, bytes]:
-    """The figures of a view as files, as they stand in its last round.
+    """The figures of a view as they stand in its last round: files of these kinds by their names.
 
-    ``key``: Of the view; names the rows of pictures.
-    ``caption``: Goes below every figure: where it is from and with which settings.
-    ``kinds``: Of the files: what `FORMATS` lists.
-    ``only``: The one figure that is asked for, by its place: each takes its time.
-
-    Returns dict of str to bytes: ``NAME.csv``, ``NAME.svg``, ``NAME.png`` and ``NAME.pdf`` of each
-        figure.
+    Rows of pictures are called after the view's ``key``. The ``caption`` goes below every figure.
+    Each takes its time: ``only`` is the place of the one that is asked for.
     """
     some: list[tuple[str, Panel | Heat | Sequence[Images]]] = [(one.key, one) for one in panels]
     some += [(f"{key}-pictures-{at + 1}", row) for at, row in enumerate(images) if row]
@@ -66,11 +63,11 @@ def printed(
     with _ONE_AT_A_TIME:
         for name, one in some if only is None else [some[only]]:
             if isinstance(one, Panel):
-                height, draw, table = 4.4, _drawer(one), numbers(one)
+                height, draw, table = 4.4, partial(_panel, one), numbers(one)
             elif isinstance(one, Heat):
-                height, draw, table = 5.0, _drawer(one), heat_numbers(one)
+                height, draw, table = 5.0, partial(_heat, one), heat_numbers(one)
             else:
-                height, draw = 1.4 + _WIDTH / max(len(one), 2), _gallery(one)
+                height, draw = 1.4 + _WIDTH / max(len(one), 2), partial(_gallery, one)
                 table = pd.concat(map(image_numbers, one))
             files |= _files(name, _sheet(caption, height, draw), table, kinds)
     return files
@@ -82,35 +79,25 @@ def numbers(panel: Panel) -> pd.DataFrame:
     for curve in panel.curves:
         y = floats(curve.y, "y")
         for shown, values in enumerate(y) if y.ndim == 2 else [(None, y)]:
-            rows.append(
-                pd.DataFrame(
-                    {
-                        "curve": curve.name,
-                        "round": shown,
-                        "x": list(curve.x),
-                        "y": values,
-                        "lower": np.nan if curve.lower is None else floats(curve.lower, "lower"),
-                        "upper": np.nan if curve.upper is None else floats(curve.upper, "upper"),
-                        "simulation_only": curve.simulation_only or panel.simulation_only,
-                    }
-                )
-            )
+            row = {
+                "curve": curve.name,
+                "round": shown,
+                "x": list(curve.x),
+                "y": values,
+                "lower": np.nan if curve.lower is None else floats(curve.lower, "lower"),
+                "upper": np.nan if curve.upper is None else floats(curve.upper, "upper"),
+                "simulation_only": curve.simulation_only or panel.simulation_only,
+            }
+            rows.append(pd.DataFrame(row))
     table = pd.concat(rows).dropna(axis=1, how="all")
     return table.assign(x_quantity=panel.x_title, y_quantity=panel.y_title)
 
 
 def heat_numbers(heat: Heat) -> pd.DataFrame:
     """The last matrix of a heat map as a tidy table: one entry a row."""
-    values = _last(heat.values)
-    rows, columns = np.indices(values.shape)
-    return pd.DataFrame(
-        {
-            "row": np.asarray(heat.row_labels, dtype=object)[rows.ravel()],
-            "column": np.asarray(heat.column_labels, dtype=object)[columns.ravel()],
-            "value": values.ravel(),
-            "quantity": heat.title,
-        }
-    )
+    named = pd.MultiIndex.from_product([heat.row_labels, heat.column_labels])
+    table = named.to_frame(index=False, name=["row", "column"])
+    return table.assign(value=_last(heat.values).ravel(), quantity=heat.title)
 
 
 def image_numbers(images: Images) -> pd.DataFrame:
@@ -122,7 +109,7 @@ def image_numbers(images: Images) -> pd.DataFrame:
 
 
 # ------------------------------------------------------------------ sheets and files
-def _sheet(caption: str, height: float, draw: Any) -> Figure:
+def _sheet(caption: str, height: float, draw: Callable[[SubFigure], None]) -> Figure:
     from matplotlib.figure import Figure
 
     lines = textwrap.wrap(caption, 118)
@@ -157,20 +144,8 @@ def _files(
 
 
 # ------------------------------------------------------------------ charts
-def _drawer(panel: Panel | Heat) -> Any:
-    def draw(place: SubFigure) -> None:
-        axes = place.subplots()
-        if isinstance(panel, Heat):
-            _heat(axes, panel)
-            return
-        _panel(axes, panel)
-        if axes.get_legend_handles_labels()[1]:
-            place.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
-
-    return draw
-
-
-def _panel(axes: Axes, panel: Panel) -> None:
+def _panel(panel: Panel, place: SubFigure) -> None:
+    axes = place.subplots()
     if panel.log_x:
         axes.set_xscale("log")
     if panel.log_y:
@@ -212,9 +187,11 @@ def _panel(axes: Axes, panel: Panel) -> None:
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
+    if axes.get_legend_handles_labels()[1]:
+        place.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
 
 
-def _curve(axes: Axes, panel: Panel, curve: Curve, style: palette.Style) -> None:
+def _curve(axes: Axes, panel: Panel, curve: Curve, style: Look) -> None:
     x = list(curve.x) if is_text(curve.x) else floats(curve.x, "x")
     dots = panel.kind == "scatter"
     line: Any = "none" if dots else _DASHES[curve.dash or ("dash" if curve.guide else style.dash)]
@@ -233,19 +210,16 @@ def _curve(axes: Axes, panel: Panel, curve: Curve, style: palette.Style) -> None
         axes.fill_between(x, *band, color=style.light, alpha=0.16, linewidth=0)
 
 
-def _bars(axes: Axes, panel: Panel, curves: list[tuple[Curve, palette.Style]]) -> None:
+def _bars(axes: Axes, panel: Panel, curves: list[tuple[Curve, Look]]) -> None:
     labels = [str(x) for x in curves[0][0].x]
     places, base = np.arange(len(labels)), np.zeros(len(labels))
     width = 0.8 if panel.stack else 0.8 / len(curves)
     for at, (curve, style) in enumerate(curves):
         values = np.nan_to_num(_last(curve.y, 1))
         shift = 0.0 if panel.stack else width * (at - (len(curves) - 1) / 2)
-        look: dict[str, Any] = {
-            "color": style.light,
-            "label": _named(curve, panel),
-            "edgecolor": "white",
-        }
-        axes.bar(places + shift, values, width, bottom=base if panel.stack else None, **look)
+        look: dict[str, Any] = {"color": style.light, "label": _named(curve, panel)}
+        look |= {"bottom": base if panel.stack else None, "edgecolor": "white"}
+        axes.bar(places + shift, values, width, **look)
         base = base + values
     tight = sum(map(len, labels)) > 60
     axes.set_xticks(
@@ -253,7 +227,8 @@ def _bars(axes: Axes, panel: Panel, curves: list[tuple[Curve, palette.Style]]) -
     )
 
 
-def _heat(axes: Axes, heat: Heat) -> None:
+def _heat(heat: Heat, place: SubFigure) -> None:
+    axes = place.subplots()
     values, (low, high) = _last(heat.values), extent(heat)
     shown = axes.imshow(
         values, cmap=_colours(heat.palette), vmin=low, vmax=high, aspect="auto",
@@ -269,34 +244,26 @@ def _heat(axes: Axes, heat: Heat) -> None:
         for row, column in np.argwhere(np.isfinite(values)):
             value = values[row, column]
             red, green, blue, _ = shown.cmap(shown.norm(value))
-            pale = 0.3 * red + 0.6 * green + 0.1 * blue > 0.5
-            colour = "black" if pale else "white"
+            colour = "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 0.5 else "white"
             axes.text(column, row, f"{value:.3g}", ha="center", va="center", color=colour)
     axes.figure.colorbar(shown, ax=axes)
 
 
-def _gallery(row: Sequence[Images]) -> Any:
-    def draw(place: SubFigure) -> None:
-        cells = np.atleast_1d(place.subplots(1, len(row)))
-        for axes, one in zip(cells, row, strict=True):
-            shown = axes.imshow(
-                _frame(one),
-                cmap=_colours(one.palette), vmin=one.low, vmax=one.high, interpolation="nearest",
-            )  # fmt: skip
-            title = one.title + (_SIMULATION if one.simulation_only else "")
-            axes.set_title(textwrap.fill(title, 96 // len(row)), loc="left", fontsize=8)
-            axes.set_xlabel(
-                textwrap.fill(one.captions[-1] if one.captions else "", 120 // len(row)),
-                fontsize=6.5,
-                loc="left",
-            )
-            axes.set_xticks([])
-            axes.set_yticks([])
-            if one.show_scale:
-                bar = place.colorbar(shown, ax=axes, orientation="horizontal", shrink=0.9)
-                bar.ax.tick_params(labelsize=6)
-
-    return draw
+def _gallery(row: Sequence[Images], place: SubFigure) -> None:
+    for axes, one in zip(np.atleast_1d(place.subplots(1, len(row))), row, strict=True):
+        shown = axes.imshow(
+            _frame(one),
+            cmap=_colours(one.palette), vmin=one.low, vmax=one.high, interpolation="nearest",
+        )  # fmt: skip
+        title = one.title + _SIMULATION * one.simulation_only
+        axes.set_title(textwrap.fill(title, 96 // len(row)), loc="left", fontsize=8)
+        below = one.captions[-1] if one.captions else ""
+        axes.set_xlabel(textwrap.fill(below, 120 // len(row)), fontsize=6.5, loc="left")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        if one.show_scale:
+            bar = place.colorbar(shown, ax=axes, orientation="horizontal", shrink=0.9)
+            bar.ax.tick_params(labelsize=6)
 
 
 # ------------------------------------------------------------------ small things
@@ -305,13 +272,11 @@ def _named(curve: Curve, panel: Panel) -> str:
 
 
 def _last(values: Any, dimensions: int = 2) -> np.ndarray:
-    """The values of the last round, where there is a row or a matrix for each."""
     found = floats(values, "values")
     return found[-1] if found.ndim > dimensions else found
 
 
 def _frame(images: Images) -> np.ndarray:
-    """The last frame in the values that its bytes stand for."""
     return images.low + (images.high - images.low) * (images.frames[-1] / 255.0)
 
 
@@ -322,3 +287,30 @@ def _colours(name: str) -> Colormap | str:
         return "gray"
     stops: list[str] = st.get_option(f"theme.light.chart{name.capitalize()}Colors")
     return LinearSegmentedColormap.from_list(name, stops)
+
+
+# ------------------------------------------------------------------ kept as they are drawn
+#: Prints a view: the caption in, and which kinds and figures; files out, by name.
+Printer = Callable[..., Mapping[str, bytes]]
+
+_STATE = "_figures"
+
+
+def forget() -> None:
+    """Start a page anew: nothing is drawn yet."""
+    st.session_state[_STATE] = {}
+
+
+def keep(key: str, printer: Printer) -> None:
+    """Remember how to print the view ``key``; one drawn again takes the place of the former."""
+    kept()[key] = printer
+
+
+def kept() -> dict[str, Printer]:
+    """Printers by key; filled further while the page is drawn."""
+    return st.session_state.setdefault(_STATE, {})
+
+
+def picture(printer: Printer, caption: str, at: int) -> bytes:
+    """One figure of a view as PNG, by its place."""
+    return next(iter(printer(caption, kinds=("png",), only=at).values()))

@@ -49,9 +49,8 @@ class Side:
     #: title, colour: Its name, and its key in the palette.
     title: str
     colour: str
-    #: What its message is and how large.
+    #: kind, help: What its message is and how large; what shows when the pointer rests on that.
     kind: str
-    #: What shows when the pointer rests on that.
     help: str
     #: As of the stage.
     protection: str
@@ -77,7 +76,7 @@ class Stage:
 
     #: (clients, rows, columns): a picture of each client's private records (simulation only).
     thumbnails: NDArray[np.uint8]
-    #: One for each client.
+    #: Of the clients.
     names: Sequence[str]
     #: (rounds + 1, clients): who sends a message in a round; nobody in round 0.
     present: NDArray[np.bool_]

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dashboard.shell import figures, layout, script
+from dashboard.player.printed import Printer
+from dashboard.shell import layout, script
 from dashboard.shell.document import PRODUCT
 from fedpca_core.errors import visible
 from fedpca_core.papers.sources import cited, software_bibtex
@@ -26,8 +27,7 @@ def caption(
     data: OwnData | None = None,
     whole: bool = False,
 ) -> str:
-    """What stands below every figure: product, page, all settings that are not the default, seed,
-    and the data as the results have them.
+    """What stands below every figure: product, page, settings off their defaults, seed, and data.
 
     A setting that makes no difference beside the others, or to these data, is left out. ``whole``
     names those too without which nobody can read a sheet of paper, at their defaults.
@@ -60,14 +60,14 @@ def caption(
 def archive(
     settings: Settings,
     results: Mapping[Study[Any, Any], Any],
-    printers: Mapping[str, figures.Printer],
+    printers: Mapping[str, Printer],
     *,
     link: str = "",
     data: OwnData | None = None,
 ) -> bytes:
     """The ZIP file; slow (about a third of a second for a figure), so made only when asked for."""
     below = caption(settings, results.values(), data)
-    files: dict[str, bytes] = {}
+    files: dict[str, str | bytes] = {}
     for printer in list(printers.values()):
         files |= {f"figures/{name}": content for name, content in printer(below).items()}
     tables = {
@@ -76,12 +76,12 @@ def archive(
         for title, table in study.tables(result, settings).items()
     }
     for title, table in tables.items():
-        files[f"tables/{title}.csv"] = table.to_csv(index=False).encode()
+        files[f"tables/{title}.csv"] = table.to_csv(index=False)
     bibliography = "\n".join([*(paper.bibtex for paper in cited(settings)), software_bibtex()])
     table_option = "" if data is None else f" --table={shlex.quote(data.name)}"
     code = script.text(settings, list(results), data)
     about = _READ_ME.read_text(encoding="utf-8")
-    texts: dict[str, str] = {
+    files |= {
         "columns.csv": described(tables).to_csv(index=False),
         "settings.json": settings.to_json(),
         "script.py": code + "\n",
@@ -89,24 +89,4 @@ def archive(
         "references.bib": bibliography,
         "README.txt": about.format(caption=below, link=link, table=table_option),
     }
-    return layout.zipped({**files, **texts})
-
-
-def download(
-    settings: Settings,
-    results: Mapping[Study[Any, Any], Any],
-    *,
-    link: str,
-    data: OwnData | None = None,
-) -> None:
-    """Offer the archive; the figures are those that stand on the page when it is asked for."""
-    printers = figures.kept()
-    layout.download(
-        "Download everything",
-        lambda: archive(settings, results, printers, link=link, data=data),
-        f"{settings.kind}.zip",
-        key=f"everything-{settings.kind}",
-        icon=":material/folder_zip:",
-        help="Figures as SVG, PNG and PDF, all numbers with their units, settings, script and "
-        "BibTeX in one archive. It takes some seconds to draw them.",
-    )
+    return layout.zipped(files)

@@ -35,28 +35,26 @@ _PACKED = "settings"
 def packed(settings: Settings | None) -> dict[str, str]:
     """The parameters of a link from page to page that opens it with exactly these settings.
 
-    With none it opens with what travels between pages, by whatever way the browser comes there.
-
-    Streamlit strips from such a link whatever belongs to a widget of the page that is left, so all
-    settings, defaults too, travel in a parameter that belongs to none; `Controls` unpacks it.
+    With none it opens with what travels between pages. Streamlit strips from such a link whatever
+    belongs to a widget of the page that is left, so all settings, defaults too, travel in a
+    parameter that belongs to none; `Controls` unpacks it.
     """
     return {_PACKED: "" if settings is None else _encoded(settings)}
 
 
 @lru_cache(maxsize=1000)
 def _encoded(settings: Settings) -> str:
-    """All settings as the part of a link; a page with many doors asks for the same in every run."""
+    """All settings in one text; a page with many doors asks for the same in every run."""
     return urlencode(settings.query(complete=True), doseq=True)
 
 
 class Controls(Generic[S]):
-    """The parameters of one page.
+    """The parameters of one page, which has ``settings`` as its configuration class.
 
     A page draws each of them in one container, whatever is chosen, and what stands there for some
     choices only in a container of its own: where a widget moves, the browser drops the former
     place last, and with it whose parameter of the address it was.
 
-    ``settings``: The configuration class of the page.
     ``also_known``: Link parameters that the page reads itself.
     ``runs``: The fragments, by key, that hang on the parameters, where the page has such: a change
         runs them again and nothing else, which costs the server and the browser a part of what a
@@ -81,8 +79,8 @@ class Controls(Generic[S]):
         #: What travels between all pages: clients, heterogeneity, ε, ...
         self._world: dict[str, Any] = st.session_state.setdefault("_parameters_of_the_world", {})
         before = st.session_state.get("_page_of_dials")
-        opens = before is None
-        self._arrive()
+        if before != settings.kind:
+            self._arrive()
         self._notes_key = f"_link_notes_{settings.kind}"
         self._last_key = f"_settings_{settings.kind}"
         self._whole_key = f"_page_is_whole_{settings.kind}"
@@ -101,7 +99,7 @@ class Controls(Generic[S]):
             st.session_state[self._notes_key] = reading.notes
         self._spell_out(parameters)
         #: What the link says, before any widget, in the first run of a session; None later.
-        self.opening: S | None = reading.configuration if opens else None
+        self.opening: S | None = reading.configuration if before is None else None
         self._linked: S = reading.configuration
         self._refused = {**reading.refused, **self._beyond()}
         self._before_drawing = self._expected()
@@ -116,27 +114,27 @@ class Controls(Generic[S]):
         once something was touched, and whatever the key means on the page it came from. What the
         visitor set is in the family's memory; everything else opens as the page has it.
         """
-        if st.session_state.get("_page_of_dials") != self.settings_class.kind:
-            for parameter in self.parameters.values():
-                if parameter.key not in st.query_params:
-                    st.session_state.pop(parameter.key, None)
+        # Asked once: Streamlit's answer for a key that is absent is an exception.
+        held = set(st.session_state) - set(st.query_params)
+        for key in held & {parameter.key for parameter in self.parameters.values()}:
+            st.session_state.pop(key)
         st.session_state["_page_of_dials"] = self.settings_class.kind
 
     def _unpack(self) -> None:
-        """Take over the settings that a link from another page brings, as it brings them."""
         given = st.query_params.get(_PACKED)
         if given is None:
             return
         del st.query_params[_PACKED]
         if given:
-            reading = self.settings_class.from_query(parse_qs(given, keep_blank_values=True))
+            brought = parse_qs(given, keep_blank_values=True)
+            reading = self.settings_class.from_query(brought)
             if reading.notes:
                 st.session_state[self._notes_key] = reading.notes
             self.open(reading.configuration)
             for name in reading.refused:  # refused when the address is read
                 key = self.parameters[name].key
                 st.session_state.pop(key, None)
-                st.query_params[key] = parse_qs(given, keep_blank_values=True)[key]
+                st.query_params[key] = brought[key]
         # In a run that began by the way of "back" the address alone would count.
         st.rerun()
 
@@ -147,7 +145,6 @@ class Controls(Generic[S]):
             self._address(parameter, getattr(settings, name))
 
     def _memory(self, name: str) -> dict[str, Any]:
-        """Where a parameter's value is kept while the visitor is on other pages."""
         return self._world if self.parameters[name].travels else self._family
 
     def _spell_out(self, parameters: Mapping[str, list[str]]) -> None:
@@ -168,14 +165,13 @@ class Controls(Generic[S]):
                 if parameter.view and _endless(texts):
                     rewritten[parameter.key] = [parameter.text(parameter.default)]
                 continue
-            spelled = [parameter.text(part) for part in (value if parameter.many else [value])]
+            spelled = _spelled(parameter, value)
             if spelled != texts and value != parameter.default:
                 rewritten[parameter.key] = spelled
-        if not rewritten:
-            return
-        with suppress(StreamlitAPIException):  # bound to a widget by now: then Streamlit writes it
-            st.query_params.update(rewritten)
-            st.rerun()
+        if rewritten:
+            with suppress(StreamlitAPIException):  # bound to a widget by now: Streamlit writes it
+                st.query_params.update(rewritten)
+                st.rerun()
 
     # ------------------------------------------------------------------ notes
     @property
@@ -202,7 +198,6 @@ class Controls(Generic[S]):
             st.button("Dismiss", key=f"dismiss_{self.settings_class.kind}", on_click=self._dismiss)
 
     def _refuse(self, place: DeltaGenerator) -> None:
-        """What of the link cannot be, and the way to what can."""
         near = {name: value for name, (_, value) in self._refused.items()}
         said = [f"{self.parameters[n].label}: {self.parameters[n].texts(near[n])}" for n in near]
         with place.container(border=True, key=f"link_refused_{self.settings_class.kind}"):
@@ -219,15 +214,12 @@ class Controls(Generic[S]):
             )
 
     def _use(self, near: Mapping[str, Any]) -> None:
-        """Put values that fit in the place of those that a link asked for."""
         for name, value in near.items():
             parameter = self.parameters[name]
-            texts = [parameter.text(part) for part in (value if parameter.many else [value])]
-            st.query_params[parameter.key] = texts if parameter.many else texts[0]
+            st.query_params[parameter.key] = _spelled(parameter, value)
         st.rerun()  # Streamlit reads the link where a run begins
 
     def _beyond(self) -> dict[str, tuple[str, Any]]:
-        """What the link asks for above the upper ends of this page, as far as these are known."""
         found: dict[str, tuple[str, Any]] = {}
         for name, high in {**self._most, **st.session_state.get(self._ends_key, {})}.items():
             parameter, asked = self.parameters[name], getattr(self._linked, name)
@@ -239,22 +231,17 @@ class Controls(Generic[S]):
 
     @staticmethod
     def _is_linked(parameter: Parameter) -> bool:
-        """Whether the link gives a value that no widget has taken over yet."""
         return parameter.key not in st.session_state and parameter.key in st.query_params
 
     def _dismiss(self) -> None:
         st.session_state.pop(self._notes_key, None)
         # Streamlit strips bad values of its own widgets; names that nobody knows are ours to strip.
-        known = {parameter.key for parameter in self.parameters.values()} | {
-            *_RESERVED,
-            *self._also_known,
-        }
-        for name in [name for name in st.query_params if name not in known]:
+        ours = (parameter.key for parameter in self.parameters.values())
+        for name in set(st.query_params) - {*ours, *_RESERVED, *self._also_known}:
             del st.query_params[name]
 
     # ------------------------------------------------------------------ widgets
     def draw(self, *names: str, **options: Any) -> None:
-        """Draw several parameters in order."""
         for name in names:
             self.parameter(name, **options)
 
@@ -262,7 +249,6 @@ class Controls(Generic[S]):
         self,
         name: str,
         *,
-        label: str | None = None,
         only: Sequence[str] | None = None,
         high: float | None = None,
         as_buttons: bool = False,
@@ -275,13 +261,11 @@ class Controls(Generic[S]):
         One that makes no difference beside the others (`Settings.idle`) is disabled, and its help
         begins with the reason.
 
-        ``name``: Field of the settings class.
-        ``label``: Another name than the parameter's own.
         ``only``: Restrict a choice to these keys, in their order.
         ``high``: A lower upper end of a slider, where it depends on other widgets.
         ``as_buttons``: Draw a single choice as a row of buttons rather than a list.
         ``options``: Offer these for a free text (the columns of a table); others are forgotten.
-        ``empty``: What the empty text is called among them.
+            ``empty`` is what the empty text is called among them.
         ``shapes``: What of the value other widgets hang on: the whole page runs again where that
             changes, for a page that has ``runs``.
         """
@@ -291,6 +275,7 @@ class Controls(Generic[S]):
         self._fit(name, parameter, high)
         why = self.idle.get(name, "")
         common: dict[str, Any] = {
+            "label": parameter.label,
             "key": parameter.key,
             "bind": "query-params",
             "help": f"{why} {parameter.help}".strip() or None,
@@ -298,16 +283,17 @@ class Controls(Generic[S]):
         }
         if self.runs:
             self._apart.add(name)
+            # A run that ends while the widget is drawn leaves it with this value.
+            self.values.setdefault(name, self._before_drawing.get(name, parameter.default))
             common |= {"on_change": self._run_apart, "args": (name, shapes)}
         if options is None:
-            value = _widget(parameter, label or parameter.label, common, only, high, as_buttons)
+            value = _widget(parameter, common, only, high, as_buttons)
         else:
-            value = _offered(parameter, label or parameter.label, common, options, empty)
+            value = _offered(common, parameter.many, options, empty)
         self._keep(name, value)
         return value
 
     def _keep(self, name: str, value: Any) -> None:
-        """Note a value for this run and for the other pages."""
         self.values[name] = value
         parameter, memory = self.parameters[name], self._memory(name)
         if value != parameter.default:
@@ -348,11 +334,12 @@ class Controls(Generic[S]):
     def _expected(self) -> dict[str, Any]:
         """What the widgets, the link and the other pages say of the parameters, before drawing."""
         values: dict[str, Any] = {}
+        held, linked = set(st.session_state), set(st.query_params)
         for name, parameter in self.parameters.items():
             memory = self._memory(name)
-            if parameter.key in st.session_state:
+            if parameter.key in held:
                 values[name] = _value(parameter, st.session_state[parameter.key])
-            elif parameter.key in st.query_params or name not in memory:
+            elif parameter.key in linked or name not in memory:
                 values[name] = getattr(self._linked, name)
             elif (carried := parameter.nearest(memory[name])) is not None:
                 values[name] = carried
@@ -368,9 +355,8 @@ class Controls(Generic[S]):
         Where this page takes fewer values, the nearest is used, and said.
         """
         memory = self._memory(name)
-        if name not in memory:
-            return
-        if parameter.key in st.session_state or parameter.key in st.query_params:
+        key = parameter.key
+        if name not in memory or key in st.session_state or key in st.query_params:
             return
         value = parameter.nearest(memory[name])
         if value is None:
@@ -396,14 +382,13 @@ class Controls(Generic[S]):
     @staticmethod
     def _address(parameter: Parameter, value: Any) -> None:
         """Let the address say a value, or nothing of it where it goes without saying."""
-        parts = [] if value == parameter.default else value if parameter.many else [value]
-        texts = [parameter.text(part) for part in parts]
+        texts = [] if value == parameter.default else _spelled(parameter, value)
         if texts == st.query_params.get_all(parameter.key):
             return
         streamlit_internals.unbind(parameter.key)
         with suppress(StreamlitAPIException):  # bound still: then Streamlit writes it
             if texts:
-                st.query_params[parameter.key] = texts if parameter.many else texts[0]
+                st.query_params[parameter.key] = texts
             else:
                 del st.query_params[parameter.key]
 
@@ -446,14 +431,10 @@ class Controls(Generic[S]):
         if self._last_key not in st.session_state:
             return None
         last, drawn = st.session_state[self._last_key]
-        keys = {name: self.parameters[name].key for name in drawn}
-        set_now = {
-            name: st.session_state[key]
-            for name, key in keys.items()
-            if key in st.session_state and not self.parameters[name].many
-        }
+        keys = {name: self.parameters[name].key for name in drawn if not self.parameters[name].many}
+        now = {name: st.session_state[key] for name, key in keys.items() if key in st.session_state}
         with suppress(InvalidInput):
-            return cast(S, replace(last, **set_now))
+            return cast(S, replace(last, **now))
         return None
 
     def apply(self, settings: S) -> None:
@@ -484,8 +465,11 @@ def _value(parameter: Parameter, value: Any) -> Any:
     return tuple(key for key in parameter.choices or value if key in value)
 
 
+def _spelled(parameter: Parameter, value: Any) -> list[str]:
+    return [parameter.text(part) for part in (value if parameter.many else [value])]
+
+
 def _at_most(parameter: Parameter, high: float) -> Any:
-    """The largest value of a number up to ``high``."""
     best = max((number for number in parameter.grid if number <= high), default=high)
     return type(parameter.default)(best)  # type: ignore[arg-type]
 
@@ -509,67 +493,44 @@ def plain(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]()<>#+\-!|$~:])", r"\\\1", text)
 
 
-def _offered(
-    parameter: Parameter,
-    label: str,
-    common: dict[str, Any],
-    options: Sequence[str],
-    empty: str,
-) -> Any:
-    """A free text, or several, out of what is there."""
-    if parameter.many:
-        return tuple(st.multiselect(label, list(options), **common))
-    chosen = st.selectbox(label, list(options), format_func=lambda text: text or empty, **common)
+def _offered(common: dict[str, Any], many: bool, options: Sequence[str], empty: str) -> Any:
+    if many:
+        return tuple(st.multiselect(options=list(options), **common))
+    named: Any = {"options": list(options), "format_func": lambda text: text or empty}
+    chosen = st.selectbox(**named, **common)
     return chosen if chosen in options else ""
 
 
 def _widget(
     parameter: Parameter,
-    label: str,
     common: dict[str, Any],
     only: Sequence[str] | None,
     high: float | None,
     as_buttons: bool,
 ) -> Any:
+    default: Any = parameter.default
     if parameter.choices:
         options = list(parameter.choices if only is None else dict.fromkeys(only))
-        names: dict[str, Any] = {"options": options, "format_func": parameter.text}
+        common |= {"options": options, "format_func": parameter.text}
         if parameter.many:
-            default = [key for key in cast(tuple[str, ...], parameter.default) if key in options]
-            chosen = st.pills(label, default=default, selection_mode="multi", **names, **common)
+            there = [key for key in default if key in options]
+            chosen = st.pills(default=there, selection_mode="multi", **common)
             return tuple(key for key in options if key in chosen)
         if as_buttons:
-            return st.segmented_control(
-                label, default=cast(str, parameter.default), required=True, **names, **common
-            )
-        index = options.index(parameter.default) if parameter.default in options else 0
-        return st.selectbox(label, index=index, **names, **common)
+            return st.segmented_control(default=default, required=True, **common)
+        return st.selectbox(index=options.index(default) if default in options else 0, **common)
     if parameter.free:
-        return st.text_input(label, value=cast(str, parameter.default), max_chars=200, **common)
-    if isinstance(parameter.default, bool):
-        return st.toggle(label, value=parameter.default, **common)
+        return st.text_input(value=default, max_chars=200, **common)
+    if isinstance(default, bool):
+        return st.toggle(value=default, **common)
+    kind: Any = int if isinstance(default, int) else float
     if parameter.grid:
-        numbers = [
-            int(number) if isinstance(parameter.default, int) else float(number)
-            for number in parameter.grid
-            if high is None or number <= high
-        ]
-        return st.select_slider(
-            label, options=numbers, value=parameter.default, format_func=parameter.text, **common
-        )
+        common |= {"format_func": parameter.text}
+        numbers = [kind(number) for number in parameter.grid if high is None or number <= high]
+        return st.select_slider(options=numbers, value=default, **common)
     assert parameter.low is not None and parameter.high is not None and parameter.step is not None
-    default_number: Any = parameter.default
-    kind: Any = int if isinstance(parameter.default, int) else float
     top = kind(parameter.high if high is None else min(high, parameter.high))
-    if parameter.high - parameter.low > 2000 * parameter.step:
-        return st.number_input(
-            label,
-            kind(parameter.low),
-            top,
-            value=default_number,
-            step=kind(parameter.step),
-            **common,
-        )
-    return st.slider(
-        label, kind(parameter.low), top, value=default_number, step=kind(parameter.step), **common
-    )
+    many = parameter.high - parameter.low > 2000 * parameter.step
+    draw: Any = st.number_input if many else st.slider
+    ends = {"min_value": kind(parameter.low), "max_value": top, "step": kind(parameter.step)}
+    return draw(value=default, **ends, **common)

@@ -1,7 +1,8 @@
-"""The controls of a pooled PCA problem, on every page that has one."""
+"""The controls of a pooled PCA problem, and of ε, on every page that has them."""
 
+import math
 from collections.abc import Collection
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -33,7 +34,16 @@ def problem_controls(controls: Controls[C], elsewhere: Collection[str] = ()) -> 
 
 
 def faps_controls(controls: Controls[C]) -> None:
-    """Draw the parameters of FAPS, the constants of an inner rule only where it is chosen."""
     controls.draw("penalty_factor", "adaptive", "inner_rule", "inner_steps")
     with st.container():
         controls.draw(*(name for name in CONSTANTS if name not in controls.idle))
+
+
+def noise_controls(controls: Controls[Any]) -> None:
+    if not math.isinf(controls.parameter("epsilon", shapes=math.isinf)):
+        controls.draw("delta", "clip_norm")
+        synthetic = ("decay_geometric", "decay_arithmetic")
+        if "mean_share" in controls.values and controls.values.get("problem") not in synthetic:
+            controls.parameter("mean_share")
+            if "mean_clip" in controls.values:
+                controls.parameter("mean_clip")

@@ -10,13 +10,13 @@ import gzip
 import os
 import re
 from functools import cache, lru_cache
-from html import escape
 from pathlib import Path
 
 import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dashboard.shell.markup import html
 from dashboard.shell.streamlit_internals import scripts
 
 PRODUCT = "Federated-PCA laboratory"
@@ -51,34 +51,20 @@ def guides() -> Path | None:
 
 
 def page_title(title: str) -> str:
-    """What a tab with a page of that title is called."""
     return f"{title} · {PRODUCT}"
 
 
 def head(address: str) -> bytes:
-    """The elements that stand in place of Streamlit's title.
-
-    ``address``: Where the application is, with a slash at its end: a preview picture needs a whole
-        address.
-    """
+    """The elements that stand in place of Streamlit's title; a picture needs a whole address."""
     named = {"og:title": PRODUCT, "og:description": DESCRIPTION, "og:type": "website"}
     named |= {"og:image": address + PREVIEW, "og:image:width": str(WIDTH)}
     named["og:image:height"] = str(HEIGHT)
-    lines = [
-        f"<title>{escape(PRODUCT)}</title>",
-        f'<meta name="description" content="{escape(DESCRIPTION)}" />',
-        '<meta name="twitter:card" content="summary_large_image" />',
-        *(f'<meta property="{name}" content="{escape(str(v))}" />' for name, v in named.items()),
-    ]
-    return "\n    ".join(lines).encode()
+    return html("head", product=PRODUCT, description=DESCRIPTION, named=named).encode()
 
 
 @lru_cache(maxsize=1)
 def rewritten(document: bytes) -> bytes:
-    """Streamlit's document with our font, and with all parts of our pages asked for at once.
-
-    The title stays: its replacement depends on the address.
-    """
+    """Streamlit's document with our font, and with all parts of our pages asked for at once."""
     document = _FONT.sub(_OWN_FONT, document, count=1)
     lines = [
         f'<link rel="modulepreload" crossorigin href="./static/js/{name}">'

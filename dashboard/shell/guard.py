@@ -47,13 +47,10 @@ _OPEN: set[int] = set()
 
 
 class Guard:
-    """Middleware around the whole server."""
-
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer what is closed or too much; pass on everything else, with our headers."""
         if scope["type"] == "websocket":
             _OPEN.add(id(scope))
             try:
@@ -117,44 +114,39 @@ def trusted(request: Request) -> bool:
 
 
 async def status(request: Request) -> Response:
-    """What the operator wants to know, as JSON; for others there is nothing here."""
     if not trusted(request):
         return PlainTextResponse("Not found", status_code=404)
     return JSONResponse(state())
 
 
 def state() -> dict[str, Any]:
-    """Visitors, jobs, workers, memory and limits of this process."""
     pool = workers.pool()
+    processes = pool.processes() if pool else []
     return {
         "seconds_up": round(time.time() - _STARTED),
         "visitors": len(_OPEN),
         "jobs": jobs.registry().state(),
         "memory_mb": round(resident_mb("self")),
-        "workers_mb": [round(resident_mb(pid)) for pid in (pool.processes() if pool else ())],
+        "workers_mb": [round(resident_mb(process)) for process in processes],
         "cpu_s": round(time.process_time(), 2),
-        "workers_cpu_s": [
-            round(_cpu_seconds(pid), 2) for pid in (pool.processes() if pool else ())
-        ],
+        "workers_cpu_s": [round(_cpu_seconds(process), 2) for process in processes],
         "memory_peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         "limits": vars(limits.LIMITS) | {"upload_mb": upload.UPLOAD_MB, "workers": limits.WORKERS},
     }
 
 
-def _cpu_seconds(process: int) -> float:
-    """Processor time of a process; 0 where there is none any more."""
+def _counts(process: int | str, file: str, first: int, last: int) -> int:
+    """Sum of some numbers that the system has of a process; 0 where there is none any more."""
     try:
-        with open(f"/proc/{process}/stat", encoding="ascii") as statistics:
-            user, system = statistics.read().rpartition(")")[2].split()[11:13]
+        with open(f"/proc/{process}/{file}", encoding="ascii") as statistics:
+            return sum(map(int, statistics.read().rpartition(")")[2].split()[first:last]))
     except OSError:
-        return 0.0
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        return 0
+
+
+def _cpu_seconds(process: int) -> float:
+    return _counts(process, "stat", 11, 13) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_mb(process: int | str) -> float:
-    """Memory of a process; 0 where there is none any more."""
-    try:
-        with open(f"/proc/{process}/statm", encoding="ascii") as statistics:
-            return int(statistics.read().split()[1]) * resource.getpagesize() / 2**20
-    except OSError:
-        return 0.0
+    return _counts(process, "statm", 1, 2) * resource.getpagesize() / 2**20

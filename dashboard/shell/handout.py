@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dashboard.player.printed import printed
-from dashboard.shell import figures
+from dashboard.player import printed
 from dashboard.shell.bundle import caption
 from dashboard.shell.document import PRODUCT
+from dashboard.shell.markup import html
 from fedpca_core.papers.sources import cited, reference, software_bibtex
 from fedpca_core.questions.told import TOLD, WITH_FILE, asked
 from fedpca_core.settings import Settings, powers, rough
@@ -44,14 +44,14 @@ _STYLE = Path(__file__).resolve().parents[1] / "handout.css"
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """What is on the sheet."""
-
     question: str
     #: Paragraphs, in Markdown's bold.
     answer: list[str] = field(default_factory=list)
     #: PNG, the most telling one first.
     pictures: list[bytes] = field(default_factory=list)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    #: Behind these: excerpts of long tables, and what a page has folded away.
+    details: dict[str, pd.DataFrame] = field(default_factory=dict)
     #: Remarks, and the guarantee.
     small: list[str] = field(default_factory=list)
     settings: str = ""
@@ -63,7 +63,7 @@ class Sheet:
 def sheet(
     settings: Settings,
     results: Mapping[Study[Any, Any], Any],
-    printers: Mapping[str, figures.Printer],
+    printers: Mapping[str, printed.Printer],
     *,
     link: str = "",
     data: OwnData | None = None,
@@ -97,16 +97,17 @@ def sheet(
     panels = [one for one in shown if not isinstance(one, Sequence)][:1]
     rows = [one for one in shown if isinstance(one, Sequence)][:_PICTURES]
     if panels:
-        pictures = [*printed("", panels, rows, "", kinds=("png",)).values()]
+        pictures = [*printed.printed("", panels, rows, "", kinds=("png",)).values()]
     else:
-        drawn = [figures.picture(one, "", at) for one in [*printers.values()][:1] for at in (0, -1)]
+        drawn = [printed.picture(one, "", at) for one in [*printers.values()][:1] for at in (0, -1)]
         pictures = list(dict.fromkeys(drawn))
     return replace(
         made,
         pictures=pictures,
         answer=[powers(text) for text in (*lead, *made.answer)],
         tables={
-            label: table.rename(columns=powers).map(powers) for label, table in made.tables.items()
+            label: table.rename(columns=powers).map(powers)
+            for label, table in (made.tables | made.details).items()
         },
         small=[powers(text) for text in made.small],
     )
@@ -127,18 +128,18 @@ def _put(made: Sheet, part: parts.Part) -> list[Any]:
         case parts.Caption(text):
             made.small.append(text)
         case parts.FactsCard(title, facts):
-            made.small.append(
-                f"{title}. " + " ".join(f"{word}: {text}." for word, text in facts.items() if text)
-            )
+            named = [f"{word}: {text}." for word, text in facts.items() if text]
+            made.small.append(" ".join([f"{title}.", *named]))
         case parts.GuaranteeOf(facts) if facts.guarantee is not None:
             made.small.append(facts.guarantee.sentence())
         case parts.Table(rows, label):
             cut = f" (the first {_ROWS} of {len(rows)})" * (len(rows) > _ROWS)
             made.tables[label + cut] = _texts(rows)
         case parts.Rows(rows, None):
-            made.tables["First of {} rows, {} columns".format(*rows.shape)] = _texts(rows[:8])
+            made.details["First of {} rows, {} columns".format(*rows.shape)] = _texts(rows[:8])
         case parts.Fold(_, folded, _, late) if not late:  # others are of interest to few
-            inner = [one for one in folded if not isinstance(one, parts.Chart)]
+            for one in folded:
+                _put(replace(made, tables=made.details), one)
         case parts.Framed(title, _, framed):
             inner = [title, *framed]
         case parts.Beside(columns):
@@ -149,7 +150,6 @@ def _put(made: Sheet, part: parts.Part) -> list[Any]:
 
 
 def _texts(table: pd.DataFrame) -> pd.DataFrame:
-    """The first rows of a table as short texts."""
     shown = table.head(_ROWS).iloc[:, :12].reset_index(drop=True).rename(columns=str)
     return shown.map(lambda one: rough(one + 0.0) if isinstance(one, float) else str(one))
 
@@ -157,23 +157,14 @@ def _texts(table: pd.DataFrame) -> pd.DataFrame:
 # ---------------------------------------------------------------------- as a web page
 def page(made: Sheet) -> str:
     """The sheet as one HTML file that needs nothing else."""
-    said = "".join(f"<p>{_bold(text)}</p>" for text in made.answer)
-    images = "".join(
-        f'<img alt="A figure" src="data:image/png;base64,{base64.b64encode(one).decode()}">'
-        for one in made.pictures
-    )
-    tables = "".join(
-        f"<h2>{escape(label)}</h2>{table.to_html(index=False, border=0)}"
-        for label, table in made.tables.items()
-    )
-    small = "".join(f"<p>{_bold(text.replace('`', ''))}</p>" for text in made.small)
-    link = f'<p><a href="{escape(made.link)}">{escape(made.link)}</a></p>' if made.link else ""
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(made.question)} · '
-        f"{PRODUCT}</title><style>{_STYLE.read_text('utf-8')}</style><h1>{escape(made.question)}</h1>{said}{images}"
-        f"{tables}<footer>{small}<p>{escape(made.settings)}</p>{link}<p>"
-        f"{escape('; '.join(made.papers))}</p><pre>"
-        f"{escape(software_bibtex())}</pre></footer></html>"
+    return html(
+        "handout",
+        made=made,
+        pictures=[base64.b64encode(one).decode() for one in made.pictures],
+        bold=_bold,
+        citation=software_bibtex(),
+        product=PRODUCT,
+        style=_STYLE.read_text("utf-8"),
     )
 
 
@@ -221,8 +212,7 @@ def pdf(made: Sheet) -> bytes:
     for picture in made.pictures:
         pixels = image.imread(io.BytesIO(picture))
         natural = 0.86 * _SHEET[0] / _SHEET[1] * pixels.shape[0] / pixels.shape[1]
-        some = room if picture is made.pictures[-1] else 0.6 * room
-        if (height := min(natural, some - 0.01)) > 0.08:
+        if (height := min(natural, room - 0.01)) > natural / 2:  # nobody reads a smaller one
             axes = figure.add_axes((0.07, top - height, 0.86, height))
             axes.imshow(pixels, interpolation="none")
             axes.axis("off")
@@ -267,7 +257,6 @@ def _high(lines: Iterable[_Line]) -> float:
 
 
 def _fitted(lines: Sequence[_Line], room: float) -> list[_Line]:
-    """The lines for which there is room; the last one says where there are more."""
     kept = [line for at, line in enumerate(lines) if _high(lines[: at + 2]) <= room]
     more = _Line(7.0, [(0.0, "… more behind the link")])
     return list(lines) if _high(lines) <= room else [*kept, more]

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import pandas as pd
 import streamlit as st
 
-from dashboard.shell import absent_data, earlier, limits, log, streamlit_internals, workers
+from dashboard.shell import limits, log, meanwhile, streamlit_internals, workers
 from dashboard.shell.controls import plain
 from dashboard.shell.turns import LONG_SECONDS
 from fedpca_core.errors import InvalidInput
@@ -91,7 +91,6 @@ class Job:
     # ---------------------------------------------------------------- for the page
     @property
     def done(self) -> bool:
-        """Whether nothing more will come."""
         return self._done.is_set()
 
     def touch(self, visitor: Hashable = None, ahead: float = 0.0) -> None:
@@ -99,10 +98,7 @@ class Job:
         self._seen[visitor] = time.monotonic() + ahead
 
     def leave(self, visitor: Hashable = None) -> None:
-        """Tell the job that this visitor has turned to something else.
-
-        Unless somebody else is looking it ends at its next step and frees its turn.
-        """
+        """Tell the job that a visitor has left; where nobody else looks, its next step ends it."""
         self._seen.pop(visitor, None)
 
     def stop(self) -> None:
@@ -110,13 +106,11 @@ class Job:
         self._stop.set()
 
     def refuse(self, sentence: str) -> Job:
-        """End the job with a sentence instead of a result."""
         self.refusal = sentence
         self.end()
         return self
 
     def end(self) -> None:
-        """Nothing more will come."""
         self._done.set()
         self._shows.set()
 
@@ -149,7 +143,6 @@ class Job:
         self._shows.set()
 
     def wanted(self) -> bool:
-        """Whether to go on: not stopped, not abandoned, not over its time of work."""
         now = time.monotonic()
         abandoned = all(now - seen > ABANDONED_SECONDS for seen in list(self._seen.values()))
         late = self.took > self.seconds
@@ -166,8 +159,6 @@ class Job:
 
 
 class Registry:
-    """All jobs of the server process."""
-
     def __init__(self) -> None:
         # Apart, for pages ask in every run how many are not done, and thousands are kept.
         self._open: dict[Hashable, Job] = {}
@@ -176,7 +167,6 @@ class Registry:
         self._lock = threading.Lock()
 
     def find(self, key: Hashable) -> Job | None:
-        """The job with this key, if any."""
         with self._lock:
             return self._found(key)
 
@@ -214,13 +204,13 @@ class Registry:
             if (former := self._kept.pop(key, None)) is not None:
                 self._held -= former.megabytes
             self._open[key] = job
-            self._forget()
-        run = threading.Thread(target=self._run, args=(job, work), daemon=True)
-        run.start()
+            # The oldest results beyond what is kept go.
+            while self._kept and (len(self._kept) > KEPT or self._held > limits.CACHE_MB):
+                self._held -= self._kept.popitem(last=False)[1].megabytes
+        threading.Thread(target=self._run, args=(job, work), daemon=True).start()
         return job
 
     def leave(self, visitor: Hashable) -> None:
-        """End what only this visitor wants."""
         with self._lock:
             for job in self._open.values():
                 job.leave(visitor)
@@ -246,13 +236,7 @@ class Registry:
             self._held += job.megabytes
         return self._open
 
-    def _forget(self) -> None:
-        """Drop the oldest results beyond what is kept."""
-        while self._kept and (len(self._kept) > KEPT or self._held > limits.CACHE_MB):
-            self._held -= self._kept.popitem(last=False)[1].megabytes
-
     def state(self) -> dict[str, float]:
-        """How many jobs there are and what is kept, for the operator."""
         with self._lock:
             unfinished = len(self._unfinished())
             return {"unfinished": unfinished, "kept": len(self._kept), "kept_mb": self._held}
@@ -262,10 +246,7 @@ class Registry:
             result = work(job)
             if result is not None and result is not job.result:
                 job.result, job.look = result, ""
-            # Visitors see it already, and what they have drawn of it is kept with it: it may grow
-            # while it is written down, which is then begun anew.
-            written = streamlit_internals.undisturbed(lambda: pickle.dumps(job.result, protocol=5))
-            job.megabytes = len(written) / 2**20
+            job.megabytes = len(_written(job.result)) / 2**20
         except workers.Unlucky as refusal:
             job.refusal, job.unlucky = str(refusal), True
         except InvalidInput as refusal:
@@ -284,9 +265,18 @@ class Registry:
             log.job(job.key, job.took, ending, job.megabytes)
 
 
+def _written(result: Any, times: int = 100) -> bytes:
+    """A result as bytes. Visitors see it already: where it grows meanwhile, it is begun anew."""
+    try:
+        return pickle.dumps(result, protocol=5)
+    except RuntimeError:
+        if not times:
+            raise
+        return _written(result, times - 1)
+
+
 @st.cache_resource(show_spinner=False)
 def registry() -> Registry:
-    """The registry of this server process."""
     return Registry()
 
 
@@ -294,7 +284,7 @@ def registry() -> Registry:
     show_spinner=False, scope="session", on_release=lambda visitor: registry().leave(visitor)
 )
 def visitor_here() -> str:
-    """A name for this session; Streamlit releases it as soon as the tab's connection ends."""
+    """A name for this session; it is released as soon as the tab's connection ends."""
     return secrets.token_hex(8)
 
 
@@ -304,18 +294,12 @@ def study(
     draw: Callable[[R], None],
     *,
     data: OwnData | None = None,
-    name: str = "",
-    patience: float = 0.8,
-    parts: Sequence[str] = (),
-    above: Job | None = None,
-    sentences: bool = False,
+    **how: Any,
 ) -> Job:
-    """Run a study as a job and draw its result while it grows; see `show`.
+    """Run a study as a job and draw its result while it grows.
 
-    ``settings``: Of the study's class.
-    ``draw``: Draws a result, partial or final, in place.
     ``data``: The visitor's own file, where the settings ask for one.
-    ``name``: Unique on the page; the study's key by default.
+    ``how``: ``patience``, ``parts``, ``above``, ``sentences``, see `show`.
     """
     refusal, long, way_out = None, False, None
     try:
@@ -323,22 +307,19 @@ def study(
         long = limits.check(study, settings, data).seconds > LONG_SECONDS
     except MissingData as absent:
         refusal = str(absent)
-        way_out = partial(absent_data.offer, settings, earlier.stored(study, settings))
+        way_out = partial(meanwhile.offer, settings, meanwhile.stored(study, settings))
     except InvalidInput as too_large:
         refusal = str(too_large)
     return show(
         study.identity(settings, data),
         lambda job: follow(job, workers.run(study, settings, data, long)),
         draw,
-        name=name or study.key,
+        name=study.key,
         seconds=min(study.seconds, limits.LIMITS.seconds),
         refusal=refusal,
         way_out=way_out,
-        patience=patience,
-        parts=parts,
-        above=above,
-        sentences=sentences,
-        poster=None if data is not None else earlier.drawing(study, settings),
+        poster=None if data is not None else meanwhile.drawing(study, settings),
+        **how,
     )
 
 
@@ -362,11 +343,9 @@ def _asked(
     )
 
 
-def ahead(study: Study[S, R], settings: S) -> Job:
+def ahead(study: Study[S, R], settings: S) -> None:
     """Start a study that the first visitor will ask for."""
-    job = _asked(study, settings)
-    job.touch(ahead=study.seconds)
-    return job
+    _asked(study, settings).touch(ahead=study.seconds)
 
 
 def foresee(study: Study[S, R], settings: S) -> None:
@@ -420,13 +399,11 @@ def beside(
 
 
 def computes(study: Study[Any, Any]) -> bool:
-    """Whether this page has asked for a study and its job is not done."""
     job = registry().find(st.session_state.get(f"_job_{study.key}"))
     return job is not None and not job.done
 
 
 def _leave(key: Hashable) -> None:
-    """This visitor has turned from that job, if there is one, to something else."""
     if key is not None and (left := registry().find(key)) is not None:
         left.leave(visitor_here())
 
@@ -463,12 +440,10 @@ def show(
     Jobs that end within ``patience`` seconds are drawn at once and never show progress.
 
     ``key``: Identifies the computation (a frozen configuration).
-    ``work``: Gets the job, reports through it, returns the result.
-    ``draw``: Draws a result, partial or final, in place.
+    ``work``: Gets the job, reports through it, returns the result, which ``draw`` draws in place,
+        partial or final.
     ``name``: Unique on the page; names the widgets.
-    ``seconds``: Deadline.
-    ``refusal``: Why it is not run at all.
-    ``way_out``: Draws what helps then, below the refusal.
+    ``refusal``: Why it is not run at all; ``way_out`` draws what helps then, below it.
     ``parts``: The fragments of the page, by key, that depend on the job: when it has news, they and
         the picture run again. Without them the whole page does, which costs a server several times
         as much.
@@ -499,7 +474,7 @@ def show(
     overtaken = 0
 
     job = start()
-    if before != key and not _heard(job.wait, patience):
+    if before != key and not (job.done or _heard(job.wait, patience)):
         more = min(registry().pause(), MOST_PATIENCE) - patience
         _heard(lambda seconds: job.wait_for_news(0, seconds), more)
     busy = not job.done
@@ -533,7 +508,7 @@ def show(
             return
         posed = poster is not None and st.session_state.get(picture) is None
         with st.container():
-            _follow(job, visitor, lambda: told, tell, earlier.MARK if posed else "")
+            _follow(job, visitor, lambda: told, tell, meanwhile.MARK if posed else "")
 
     # Widgets inside a picture run the picture again, not the page.
     @st.fragment(key=view)
@@ -609,17 +584,12 @@ def as_much(new: Any, old: Any) -> bool:
 
 
 def _follow(
-    job: Job,
-    visitor: str,
-    told: Callable[[], int],
-    tell: Callable[[], None],
-    mark: str,
+    job: Job, visitor: str, told: Callable[[], int], tell: Callable[[], None], mark: str
 ) -> None:
     """The progress of a job; has the page drawn again once there is something new to show.
 
-    It looks seldom but hears of the first picture and of the end at once: every look waits for
-    them. The Stop button stands outside, for whatever is pressed inside would wait for the look to
-    end.
+    It looks seldom, but every look waits for the first picture and for the end. The Stop button
+    stands outside: whatever is pressed inside would wait for the look to end.
     """
     pause = registry().pause()
     looks = 0
@@ -646,10 +616,11 @@ def _heard(wait: Callable[[float], bool], seconds: float) -> bool:
     A run of Streamlit's that waits would keep the dial that was turned meanwhile waiting as well.
     """
     end = time.monotonic() + seconds
-    while not wait(max(0.0, min(LISTEN_SECONDS, end - time.monotonic()))):
-        if streamlit_internals.overtaken() or time.monotonic() >= end:
-            return False
-    return True
+    with streamlit_internals.aside():
+        while not (heard := wait(max(0.0, min(LISTEN_SECONDS, end - time.monotonic())))):
+            if streamlit_internals.overtaken() or time.monotonic() >= end:
+                break
+    return heard
 
 
 def how_stopped(job: Job) -> str:
@@ -672,7 +643,6 @@ def _ending_told(
     above: Job | None,
     way_out: Callable[[], object] | None,
 ) -> None:
-    """How a job ended, where not with its whole result."""
     if job.refusal is not None and above is not None and above.refusal == job.refusal:
         st.caption("Not computed, for the reason given above.")
     elif job.refusal is not None:

@@ -12,10 +12,11 @@ from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from dashboard.shell import streamlit_internals
 from fedpca_core.errors import InvalidInput
-from fedpca_core.papers.files import paper as published
-from fedpca_core.papers.sources import reference
+from fedpca_core.papers.sources import SOURCES, reference
 from fedpca_core.study.parts import Card, Protection
 
 SentenceKind = Literal["remedy", "note", "good"]
@@ -37,10 +38,15 @@ _PROTECTION = {
     "heuristic": ("Masked, heuristically", "orange", ":material/blur_on:"),
     "formal": ("Differentially private", "blue", ":material/verified_user:"),
 }
+#: Box and icon of a sentence.
+_BOXES = {
+    "remedy": ("warning", "tips_and_updates"),
+    "note": ("info", "info"),
+    "good": ("success", "check_circle"),
+}
 
 
 def heading(title: str, lead: str = "") -> None:
-    """Show the page's title and one sentence that says what can be found out here."""
     st.title(title, anchor=False)
     if lead:
         st.markdown(lead)
@@ -52,11 +58,11 @@ def picture_first(opening: bool) -> None:
     A browser lays out all that has come before it draws any of it: half a second for the first page
     of a visit, a tenth where a dial was turned.
     """
-    time.sleep(PICTURE_SECONDS[opening])
+    with streamlit_internals.aside():
+        time.sleep(PICTURE_SECONDS[opening])
 
 
 def section(title: str, lead: str = "") -> None:
-    """Start a section of the page (one level below the title)."""
     st.header(title, anchor=False)
     if lead:
         st.markdown(lead)
@@ -77,16 +83,12 @@ def small_table(
     wrapped: Sequence[str] = (),
     tall: bool = False,
 ) -> None:
-    """Show rows of finished texts; ``numbers`` are the columns to align to the right.
+    """Show rows of finished texts as a plain table, which says ``label`` to screen readers.
 
-    A plain table: the browser needs no data grid for it, which is a megabyte and a noticeable part
-    of a first view, and cuts long texts.
-
-    ``label``: What the table holds, for screen readers.
-    ``wrapped``: Columns that break into lines, besides those with a text of more than `SENTENCE`
-        signs.
-    ``tall``: Many rows: they scroll within a frame, under their head; the last column stands below
-        the others.
+    The browser needs no data grid for it, which is a megabyte and a noticeable part of a first
+    view, and cuts long texts. Columns ``numbers`` are aligned to the right; those ``wrapped``, and
+    those with a text of more than `SENTENCE` signs, break into lines. The many rows of a ``tall``
+    one scroll within a frame, under their head; its last column stands below the others.
     """
     texts: list[list[object]] = table.to_numpy(object).tolist()
     sides = [
@@ -128,28 +130,30 @@ def about(
     source: str | None = None,
     papers: Sequence[str] = (),
 ) -> None:
-    """Fold away how to read a curve: words, the formula, and where it comes from.
+    """Fold away how to read a curve: words, the formula (LaTeX), and where it comes from.
 
-    ``formula`` is LaTeX without dollar signs; ``source`` names equations and sections, and
-    ``papers`` are keys of the papers to cite in full. The content
-    travels when the fold is opened, so a first view waits neither for it nor for the typesetting.
+    The content travels when the fold is opened, so a first view waits neither for it nor for the
+    typesetting.
     """
-    fold = st.expander(title, key=f"about {title}", on_change="rerun")
-    if not fold.open:
-        return
-    with fold:
-        st.markdown(text)
-        if formula is not None:
-            st.latex(formula)
-        if source is not None:
-            st.caption(f"Source: {source}")
-        cite(*papers)
+    if fold := opened(title, f"about {title}"):
+        with fold:
+            st.markdown(text)
+            if formula is not None:
+                st.latex(formula)
+            if source is not None:
+                st.caption(f"Source: {source}")
+            cite(*papers)
+
+
+def opened(title: str, key: str) -> DeltaGenerator | None:
+    """A fold whose content travels when it is opened; None as long as it is not."""
+    fold = st.expander(title, key=key, on_change="rerun")
+    return fold if fold.open else None
 
 
 def cite(*papers: str) -> None:
-    """Cite papers by their keys: authors, title, year, and where they are found."""
     for key in papers:
-        st.caption(reference(published(key)))
+        st.caption(reference(SOURCES[key]))
 
 
 def facts_card(title: str, facts: Mapping[str, str], *, protection: Protection) -> None:
@@ -168,28 +172,19 @@ def sentence(message: str, kind: SentenceKind = "remedy") -> None:
     "remedy" is for something the visitor can change (what was wrong, the value, what to do),
     "note" for something to know, "good" for something that worked.
     """
-    text = message.replace("$", r"\$")
-    if kind == "remedy":
-        st.warning(text, icon=":material/tips_and_updates:")
-    elif kind == "good":
-        st.success(text, icon=":material/check_circle:")
-    else:
-        st.info(text, icon=":material/info:")
+    box, icon = _BOXES[kind]
+    getattr(st, box)(message.replace("$", r"\$"), icon=f":material/{icon}:")
 
 
 def download(
     label: str, data: Callable[[], str | bytes], file: str, *, key: str, **look: Any
 ) -> None:
-    """Offer a file, made only when somebody asks for it; the page does not run again.
-
-    ``**look``: Icon and help of the button.
-    """
+    """Offer a file, made only when somebody asks for it; ``look`` has its icon and help."""
     mime = mimetypes.guess_type(file)[0]
     st.download_button(label, data, file, mime, key=key, on_click="ignore", **look)
 
 
 def zipped(files: Mapping[str, str | bytes]) -> bytes:
-    """Files in one archive."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():

@@ -8,11 +8,9 @@ _LOG = logging.getLogger("fedpca")
 
 
 def job(key: Hashable, seconds: float, ending: str, megabytes: float) -> None:
-    """Say that a job has ended: which study, how, after how long, how large its result is."""
-    study = key[0] if isinstance(key, tuple) and isinstance(key[0], str) else "job"
     line = {
         "event": "job",
-        "study": study,
+        "study": key[0] if isinstance(key, tuple) and isinstance(key[0], str) else "job",
         "ending": ending,
         "seconds": round(seconds, 2),
         "result_mb": round(megabytes, 2),
@@ -21,7 +19,6 @@ def job(key: Hashable, seconds: float, ending: str, megabytes: float) -> None:
 
 
 def to_standard_error() -> None:
-    """Write these lines to standard error, for whoever collects them."""
     if not _LOG.handlers:
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter('{"time": "%(asctime)s", "line": %(message)s}'))

@@ -1,13 +1,13 @@
 """The pages, their tabs and addresses, in the order ask, see, prove; and their lists as HTML."""
 
 from collections.abc import Iterable
-from html import escape
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from dashboard.shell.controls import packed
+from dashboard.shell.markup import html
 from fedpca_core.settings import Settings
 
 
@@ -68,11 +68,8 @@ def listed(current: str) -> str:
 
     Streamlit would draw its own navigation anew several times whenever a parameter is turned, which
     is a quarter of all that it draws then.
-
-    ``current``: The name of the page, or the tab, that is shown.
     """
-    page = tabs_of(current)[0]
-    return _list("fp-pages", "Pages", (one for one in ENTRIES if not one.of), page)
+    return _list("fp-pages", "Pages", (one for one in ENTRIES if not one.of), tabs_of(current)[0])
 
 
 def tabs(current: str) -> str:
@@ -84,16 +81,6 @@ def tabs(current: str) -> str:
 
 
 def _list(kind: str, label: str, entries: Iterable[Place], current: Place) -> str:
-    items = "".join(
-        f'<li><a href="{address(entry.name)}"'
-        f' data-tabs="{" ".join(one.name for one in tabs_of(entry.name))}"'
-        f"{' aria-current=page' if entry.name == current.name else ''}>"
-        f'<i aria-hidden="true" translate="no">{entry.icon}</i>'
-        f"<span>{escape(entry.title)}</span></a></li>"
-        for entry in entries
-    )
     travels = urlencode(packed(None))  # ``links.js`` adds it to an address that it opens
-    return (
-        f'<nav class="{kind}" aria-label="{escape(label)}" data-query="{escape(travels)}">'
-        f"<ul>{items}</ul></nav>"
-    )
+    named = {"kind": kind, "label": label, "entries": entries, "current": current}
+    return html("places", **named, travels=travels, address=address, tabs_of=tabs_of)

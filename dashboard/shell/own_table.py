@@ -34,10 +34,7 @@ def reading(controls: Controls[Any], facts: TableFacts) -> None:
     with what that costs; and a button for what is suggested where it is not chosen."""
     suggestion = st.container()
     controls.parameter(
-        "client_column",
-        options=["", *facts.clients],
-        empty="Split by a rule",
-        shapes=itself,
+        "client_column", options=["", *facts.clients], empty="Split by a rule", shapes=itself
     )
     controls.parameter("columns", options=(*facts.numeric, *facts.further))
     if facts.missing or controls.values.get("missing", "drop") != "drop":
@@ -66,24 +63,34 @@ def choose(explanation: str) -> tuple[OwnData | None, TableFacts | None]:
         "stays in the memory of this session and is never written to a disk.",
     )
     if file is not None and st.session_state.get(f"{_STATE}_file") != file.file_id:
+        for kept in ("", "_refusal", "_facts"):
+            st.session_state.pop(f"{_STATE}{kept}", None)
         st.session_state[f"{_STATE}_file"] = file.file_id
-        _keep(OwnData(file.name, file.getvalue()))
+        new = OwnData(file.name, file.getvalue())
+        try:
+            limits.check_file(new)
+        except InvalidInput as too_large:
+            st.session_state[f"{_STATE}_refusal"] = str(too_large)
+        else:
+            st.session_state[_STATE] = new
     refusal = st.session_state.get(f"{_STATE}_refusal")
     if file is not None and refusal:
         layout.sentence(plain(refusal))
-    own = current()
-    if own is None:
+    if (own := current()) is None:
         st.caption("No file yet: choose one with a numeric column for each feature.")
         return None, None
-    job = jobs.study(OWN_TABLE, Settings(), lambda facts: _caption(own, facts), data=own)
+    name = plain(own.name)
+
+    def size(facts: TableFacts) -> None:
+        st.caption(f"{name}: {facts.rows:,} rows, {facts.columns} columns")
+
+    job = jobs.study(OWN_TABLE, Settings(), size, data=own)
     st.session_state[f"{_STATE}_facts"] = job.result
     return (own, job.result) if job.result is not None else (None, None)
 
 
 def remedy(
-    controls: Controls[Any],
-    refusal: str | None,
-    fit: Callable[[Any, TableFacts], Any] = fitting,
+    controls: Controls[Any], refusal: str | None, fit: Callable[[Any, TableFacts], Any] = fitting
 ) -> None:
     """The way out where a refused run asks for more clients or components than the file allows,
     or for the names of the columns that an ε takes as public."""
@@ -153,28 +160,8 @@ def remedy_of(controls: Controls[Any], job: jobs.Job) -> None:
 
 
 def current() -> OwnData | None:
-    """The file of this session, if there is one."""
-    found: OwnData | None = st.session_state.get(_STATE)
-    return found
+    return st.session_state.get(_STATE)
 
 
 def of(settings: Any) -> OwnData | None:
-    """The file of this session, where the settings ask for one."""
     return current() if settings.problem == "table" else None
-
-
-def _keep(own: OwnData) -> None:
-    """Keep a file whose size can be read here; note what is wrong with any other."""
-    st.session_state.pop(_STATE, None)
-    st.session_state.pop(f"{_STATE}_refusal", None)
-    st.session_state.pop(f"{_STATE}_facts", None)
-    try:
-        limits.check_file(own)
-    except InvalidInput as refusal:
-        st.session_state[f"{_STATE}_refusal"] = str(refusal)
-    else:
-        st.session_state[_STATE] = own
-
-
-def _caption(own: OwnData, facts: TableFacts) -> None:
-    st.caption(f"{plain(own.name)}: {facts.rows:,} rows, {facts.columns} columns")

@@ -8,13 +8,15 @@ import numpy as np
 import streamlit as st
 
 from dashboard.player import prepared
-from dashboard.shell import guarantee, layout
+from dashboard.shell import layout
 from dashboard.shell.navigation import door
 from dashboard.shell.palette import colour
+from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.remembered import Remembered
-from fedpca_core.settings import Settings
+from fedpca_core.settings import Settings, short
 from fedpca_core.study import parts
-from fedpca_core.study.parts import Part
+from fedpca_core.study.facts import EPSILON, NOTICED, Facts, meant
+from fedpca_core.study.parts import Part, words
 
 #: By what makes them, which result, which settings; a result stays: no other takes its identity.
 _FIGURES = Remembered[tuple[Any, tuple[Part, ...]]](48)
@@ -35,18 +37,11 @@ def drawing(
 @lru_cache(maxsize=32)
 def _laid_out(shown: parts.Chart) -> Callable[..., None]:
     """A chart as it is sent, once for all who look."""
-    return prepared(
-        key=shown.key,
-        panels=shown.panels,
-        images=shown.images,
-        rounds=shown.rounds,
-        round_label=shown.round_label,
-        autoplay=shown.plays,
-    )
+    fields = dict(vars(shown))
+    return prepared(autoplay=fields.pop("plays"), **fields)
 
 
 def lay_out(shown: Iterable[Part]) -> None:
-    """Put parts on the page, in their order."""
     for part in shown:
         match part:
             case str():
@@ -75,7 +70,7 @@ def lay_out(shown: Iterable[Part]) -> None:
             case parts.FactsCard(title, facts, protection):
                 layout.facts_card(title, facts, protection=protection)
             case parts.GuaranteeOf(facts):
-                guarantee.card(facts)
+                lay_out(guaranteed(facts))
             case parts.Link(settings, label):
                 door(settings, label)
             case parts.About(title, text, formula, source, papers):
@@ -100,27 +95,42 @@ def lay_out(shown: Iterable[Part]) -> None:
                 _space(part)
 
 
+def guaranteed(facts: Facts | Opened) -> parts.Parts:
+    if (found := facts.guarantee) is None:
+        return
+    yield parts.FactsCard.of(
+        "guarantee",
+        "formal",
+        found=found,
+        epsilon=short(round(found.epsilon, 3)),
+        delta=short(found.delta),
+        norm=short(found.clip_norm),
+        public=", ".join(found.public),
+    )
+    yield parts.Caption(
+        "The answer's error is measured against the data without clipping and noise."
+    )
+    means = meant(facts.meanings(), "What may be replaced")
+    yield parts.Fold(
+        "What this ε means for a person, a client, two runs",
+        [
+            parts.Table(means, "What ε means", [EPSILON, NOTICED]),
+            parts.Caption(words("guarantee-meanings", delta=short(found.delta))),
+        ],
+    )
+
+
 def _space(space: parts.Space) -> None:
-    """Points that a reader can turn around."""
     import plotly.graph_objects as go
 
     scheme: Literal["light", "dark"] = "dark" if st.context.theme.type == "dark" else "light"
     figure = go.Figure()
     for index, (name, points) in enumerate(space.points.items()):
-        x, y, z = points.astype("float32").T
-        figure.add_scatter3d(
-            x=x,
-            y=y,
-            z=z,
-            mode="markers",
-            name=name,
-            text=list(space.labels[name]),
-            marker={
-                "size": 3,
-                "color": colour(f"series {index}", scheme),
-                "symbol": "circle" if index == 0 else "diamond",
-            },
-        )
+        where = dict(zip("xyz", points.astype("float32").T, strict=True))
+        symbol = "circle" if index == 0 else "diamond"
+        marker = {"size": 3, "color": colour(f"series {index}", scheme), "symbol": symbol}
+        text = list(space.labels[name])
+        figure.add_scatter3d(**where, mode="markers", name=name, text=text, marker=marker)
     across, along, up = space.axes
     figure.update_layout(
         scene={

@@ -56,7 +56,6 @@ def note(settings: ConvergeSettings) -> None:
 
 
 def published(preset: FapsPreset) -> pd.DataFrame:
-    """The paper's figures for a preset as texts."""
     titles = {"rounds": "Rounds", "kkt": "KKT violation", "relative_error": "Relative error"}
     rows: dict[str, dict[str, str]] = {}
     for one in preset.published:

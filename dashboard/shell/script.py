@@ -1,6 +1,7 @@
 """The page as a script: what to type in a notebook to get the numbers on the screen."""
 
 import json
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -16,7 +17,6 @@ from fedpca_core.study.study import Study
 def text(
     settings: Settings, studies: Sequence[Study[Any, Any]], data: OwnData | None = None
 ) -> str:
-    """A script that runs the studies that take these settings and prints all their tables."""
     kind = type(settings)
     studies = [study for study in studies if isinstance(settings, study.settings)]
     imports = [
@@ -46,17 +46,9 @@ def text(
 
 def notebook(title: str, code: str) -> str:
     """The script as a Jupyter notebook (nbformat 4.5): what it is, then the code."""
-    cells: list[dict[str, Any]] = [
-        {"cell_type": "markdown", "id": "what", "metadata": {}, "source": title},
-        {
-            "cell_type": "code",
-            "id": "script",
-            "metadata": {},
-            "source": code,
-            "execution_count": None,
-            "outputs": [],
-        },
-    ]
+    about = {"cell_type": "markdown", "id": "what", "metadata": {}, "source": title}
+    script = {"cell_type": "code", "id": "script", "metadata": {}, "source": code}
+    cells = [about, {**script, "execution_count": None, "outputs": []}]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     whole = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(whole, ensure_ascii=False, indent=1)
@@ -70,27 +62,22 @@ def fold(
     label: str = "The same as a script",
     key: str = "script",
 ) -> None:
-    """Fold away the script; it travels when the fold is opened."""
-    place = st.expander(label, key=key, on_change="rerun")
-    if not place.open:
-        return
-    with place:
-        st.markdown("In a notebook, after `pip install .` in the project's folder:")
-        code = text(settings, studies, data)
-        st.code(code, language="python")
-        title, file = f"# {', '.join(study.title for study in studies)}", f"{settings.kind}.ipynb"
-        written, key = partial(notebook, title, code), f"{key}-notebook"
-        layout.download("As a notebook", written, file, key=key, icon=":material/book:")
+    if place := layout.opened(label, key):
+        with place:
+            st.markdown("In a notebook, after `pip install .` in the project's folder:")
+            code = text(settings, studies, data)
+            st.code(code, language="python")
+            title = f"# {', '.join(study.title for study in studies)}"
+            file, written = f"{settings.kind}.ipynb", partial(notebook, title, code)
+            look = {"key": f"{key}-notebook", "icon": ":material/book:"}
+            layout.download("As a notebook", written, file, **look)
 
 
 def _call(kind: str, changed: dict[str, Any]) -> str:
-    """The settings on one line where they fit, else with one on each."""
-    arguments = [f"{name}={_literal(value)}" for name, value in changed.items()]
+    written = {name: repr(value) for name, value in changed.items()}
+    written |= {name: 'float("inf")' for name, value in changed.items() if value == math.inf}
+    arguments = [f"{name}={text}" for name, text in written.items()]
     line = f"settings = {kind}({', '.join(arguments)})"
     if len(line) <= 90:
         return line
     return "\n".join([f"settings = {kind}(", *(f"    {each}," for each in arguments), ")"])
-
-
-def _literal(value: Any) -> str:
-    return 'float("inf")' if value == float("inf") else repr(value)

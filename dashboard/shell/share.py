@@ -7,30 +7,21 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
-from dashboard.shell import bundle, figures, handout, jobs, layout
+from dashboard.player import printed
+from dashboard.shell import bundle, handout, jobs, layout
 from dashboard.shell.navigation import door
 from fedpca_core.settings import Settings
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
 
 _SO_FAR = "**So far:** made of a part of the results; the page was still computing."
-Parameters = Mapping[str, str | int | float | bool | Sequence[str]]
+Parameters = Mapping[str, str | Sequence[str]]
 
 
-def address(base: str, parameters: Parameters) -> str:
-    """Return ``base`` with the query string made of ``parameters`` (lists repeat the name)."""
-    parts = urlsplit(base)
-    pairs = [
-        (name, str(one).lower() if isinstance(one, bool) else str(one))
-        for name, value in parameters.items()
-        for one in ([value] if isinstance(value, (str, int, float, bool)) else value)
-    ]
-    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(pairs), ""))
-
-
-def link(parameters: Parameters) -> str:
-    """Return the address of the page with these parameters."""
-    return address(st.context.url or "", parameters)
+def link(parameters: Parameters, base: str = "") -> str:
+    """The address of the page (or ``base``) with these parameters; lists repeat the name."""
+    whole = urlsplit(base or st.context.url or "")
+    return urlunsplit(whole._replace(query=urlencode(parameters, doseq=True), fragment=""))
 
 
 @st.fragment(key="taken")
@@ -56,7 +47,7 @@ def offers(
     settings: Settings, results: Mapping[Study[Any, Any], Any], data: OwnData | None
 ) -> None:
     """The link, the settings, and of what has a result the sheet, the tables, and an archive."""
-    name = settings.kind
+    name, here, printers = settings.kind, link(settings.query()), printed.kept()
     copy_link(settings.query())
     asked, icon = settings.to_json().encode, ":material/settings:"
     layout.download("Download configuration", asked, f"{name}.json", key=f"json-{name}", icon=icon)
@@ -64,7 +55,25 @@ def offers(
     if not done:
         st.caption("The page as a sheet, and its tables, come with its first result.")
         return
-    hand_out(settings, done, data, [_SO_FAR] * any(map(jobs.computes, results)))
+    lead = [_SO_FAR] * any(map(jobs.computes, results))
+
+    def made(form: Callable[[handout.Sheet], str | bytes]) -> Callable[[], Any]:
+        more: dict[str, Any] = {"link": here, "data": data, "lead": lead}
+        return lambda: form(handout.sheet(settings, done, printers, **more))
+
+    def picture() -> bytes:
+        below = bundle.caption(settings, done.values(), data)
+        return printed.picture(list(printers.values())[-1], below, -1)
+
+    sheet = "Question, answer, figure, settings and what it rests on, on one sheet."
+    kinds = [
+        ("Image", "png", picture, "The last figure of the page, in its last round."),
+        ("One page as PDF", "pdf", made(handout.pdf), sheet),
+        ("One page as HTML", "html", made(handout.page), sheet),
+    ]
+    for title, kind, make, told in kinds if printers else kinds[1:]:
+        look = {"key": f"sheet-{name}-{kind}", "icon": ":material/description:", "help": told}
+        layout.download(title, make, f"{name}.{kind}", **look)
     download_archive(
         lambda: {
             f"{study.key}-{title}.csv": table.to_csv(index=False)
@@ -75,11 +84,18 @@ def offers(
         label="Download tables",
         told="All numbers behind this page as CSV files.",
     )
-    bundle.download(settings, done, link=link(settings.query()), data=data)
+    layout.download(
+        "Download everything",
+        lambda: bundle.archive(settings, done, printers, link=here, data=data),
+        f"{name}.zip",
+        key=f"everything-{name}",
+        icon=":material/folder_zip:",
+        help="Figures as SVG, PNG and PDF, all numbers with their units, settings, script and "
+        "BibTeX in one archive. It takes some seconds to draw them.",
+    )
 
 
 def copy_link(parameters: Parameters) -> None:
-    """A button that copies the page's address, with the round of a scene, and the address."""
     address = link(parameters)
     # What it does is in ``links.js``: the browser alone knows the round.
     st.html(
@@ -91,34 +107,6 @@ def copy_link(parameters: Parameters) -> None:
         "with the controls folded away."
     )
     st.code(address, language=None, wrap_lines=True)
-
-
-def hand_out(
-    settings: Settings,
-    results: Mapping[Study[Any, Any], Any],
-    data: OwnData | None,
-    lead: Sequence[str],
-) -> None:
-    """Offer the picture, and the page on one sheet with a lead, as HTML and as PDF."""
-    printers, address_ = figures.kept(), link(settings.query())
-
-    def made(form: Callable[[handout.Sheet], str | bytes]) -> Callable[[], Any]:
-        more: dict[str, Any] = {"link": address_, "data": data, "lead": lead}
-        return lambda: form(handout.sheet(settings, results, printers, **more))
-
-    def picture() -> bytes:
-        below = bundle.caption(settings, results.values(), data)
-        return figures.picture(list(printers.values())[-1], below, -1)
-
-    sheet = "Question, answer, figure, settings and what it rests on, on one sheet."
-    kinds = [
-        ("Image", "png", picture, "The last figure of the page, in its last round."),
-        ("One page as PDF", "pdf", made(handout.pdf), sheet),
-        ("One page as HTML", "html", made(handout.page), sheet),
-    ]
-    for title, kind, make, told in kinds if printers else kinds[1:]:
-        file, key = f"{settings.kind}.{kind}", f"sheet-{settings.kind}-{kind}"
-        layout.download(title, make, file, key=key, icon=":material/description:", help=told)
 
 
 def download_archive(

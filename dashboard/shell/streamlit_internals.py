@@ -5,21 +5,23 @@ it does in the version that it was written for, and has a way without it: a newe
 speed, never a page. No other file imports what is not in Streamlit's reference.
 """
 
+import math
 import re
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce, wraps
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+from weakref import WeakValueDictionary
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
-
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,15 @@ THEME_MESSAGE = Inside("streamlit.proto.NewSession_pb2:CustomThemeConfig")
 OPTIONS = Inside(f"{_SESSION}:_populate_config_msg", ("msg",))
 OPTIONS_MESSAGE = Inside("streamlit.proto.NewSession_pb2:Config")
 REQUEST = Inside(f"{_SESSION}:AppSession.request_rerun", ("self", "client_state"))
+_RUNNER = "streamlit.runtime.scriptrunner.script_runner"
+RUN = Inside(f"{_RUNNER}:ScriptRunner._run_script", ("self",))
+SCRIPT = Inside(f"{_RUNNER}:exec_func_with_error_handling", ("func", "ctx"))
 RUN_HERE = Inside(f"{_CONTEXT}.script_run_context:get_script_run_ctx", ("suppress_warning",))
 NOTHING_ASKED = Inside(f"{_CONTEXT}.script_requests:ScriptRequestType.CONTINUE")
 SCOPED = Inside(f"{_CONTEXT}.script_run_context:ThreadState.scoped", ("overrides",))
 CALLBACK = Inside(f"{_CONTEXT}.script_run_context:RunLocation.CALLBACK")
-KEYS = Inside("streamlit.runtime.state.session_state:SessionState._keys", ("self",))
+_SAFE = "streamlit.runtime.state.safe_session_state:SafeSessionState"
+VALUES = Inside(f"{_SAFE}.__init__", ("self", "state", "yield_callback"))
 UNBIND = Inside(
     "streamlit.runtime.state.query_params:QueryParams.unbind_widget", ("self", "widget_id")
 )
@@ -51,6 +57,10 @@ UPLOADS = Inside("starlette.formparsers:MultiPartParser")
 #: Where Streamlit has the scripts of its own pages, and those that draw the top of our front page.
 SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
 PARTS = ("Html", "ButtonGroup", "Checkbox", "Selectbox", "Slider", "BidiComponent")
+#: Pages and parts of them that run at a time: they share one interpreter with the thread that sends
+#: what they draw. Behind one that takes more than these seconds (a large table) none keeps waiting.
+RUNS, LONGEST_SECONDS = 2, 1.0
+_places, _begun = threading.BoundedSemaphore(RUNS), dict[int, float]()
 _IMPORT = re.compile(r'(?:from|import)\s*"\./([^"/]+\.js)"')
 
 
@@ -77,7 +87,8 @@ def prepare(upload_mb: int) -> None:
     remember(OPTIONS, OPTIONS_MESSAGE)
     drop_orphans()
     leave_pages()
-    look_again()
+    share_locks()
+    take_turns()
     if hasattr(parser := inside(UPLOADS), "spool_max_size"):
         parser.spool_max_size = upload_mb * 2**20
 
@@ -188,23 +199,63 @@ def leave_pages() -> None:
     _replace(REQUEST, requested)
 
 
-def look_again() -> None:
-    """Let Streamlit list a session's values anew where they changed meanwhile.
+def share_locks() -> None:
+    """Let the runs of a session share the lock on its values.
 
     A run that was replaced goes on until its next message beside the one in its place, each with a
-    lock of its own on the same values. It took 18,000 pictures on a machine that had far too much
-    to do until a visitor saw that as an error in the place of a page.
+    lock of its own: where one lists what the other adds, a visitor sees an error in a page's place.
     """
-    if (keys := inside(KEYS)) is not None:
-        _replace(KEYS, wraps(keys)(lambda self: undisturbed(lambda: keys(self))))
+    locks = WeakValueDictionary[int, Any]()  # each as long as somebody who has it keeps the state
+    if (begin := inside(VALUES)) is None:
+        return
+
+    @wraps(begin)
+    def begun(self: Any, state: Any, yield_callback: Callable[[], None]) -> None:
+        begin(self, state, yield_callback)
+        if lock := vars(self).get("_lock"):
+            object.__setattr__(self, "_lock", locks.setdefault(id(state), lock))
+
+    _replace(VALUES, begun)
 
 
-def undisturbed(look: Callable[[], R], times: int = 100) -> R:
-    """What ``look`` finds in something that another thread may change while it looks."""
-    for _ in range(times):
-        with suppress(RuntimeError):
-            return look()
-    return look()
+def take_turns() -> None:
+    """Let Streamlit run `RUNS` pages and parts of pages at a time, and the others after them.
+
+    Of 300 at once each would end as late as the last. A page that waits has said that it runs.
+    """
+    run, script = inside(RUN), inside(SCRIPT)
+    if run is None or script is None:
+        return
+
+    @wraps(script)
+    def in_turn(*given: Any) -> Any:
+        if threading.get_ident() not in _begun:  # one that follows a callback's has it already
+            _enter()
+        return script(*given)
+
+    @wraps(run)
+    def whole(*given: Any) -> None:
+        try:
+            run(*given)
+        finally:
+            _leave()
+
+    _replace(SCRIPT, in_turn)
+    _replace(RUN, whole)
+
+
+def _enter() -> None:
+    while not _places.acquire(timeout=LONGEST_SECONDS):
+        if min([*_begun.values()], default=math.inf) < time.monotonic() - LONGEST_SECONDS:
+            return  # without a place
+    _begun[threading.get_ident()] = time.monotonic()
+
+
+def _leave() -> bool:
+    """Give the place back; whether there was one."""
+    if held := _begun.pop(threading.get_ident(), None) is not None:
+        _places.release()
+    return held
 
 
 def _replace(what: Inside, ours: Callable[..., Any]) -> None:
@@ -226,6 +277,15 @@ def overtaken() -> bool:
     asked, what = getattr(requests, "_state", nothing), getattr(requests, "_rerun_data", None)
     by_itself = getattr(what, "is_auto_rerun", False) and getattr(what, "fragment_id_queue", [])
     return isinstance(asked, type(nothing)) and asked is not nothing and not by_itself
+
+
+@contextmanager
+def aside() -> Iterator[None]:
+    """Let others run while this run waits for something."""
+    held = _leave()
+    yield
+    if held:
+        _enter()
 
 
 def unbind(parameter: str) -> None:

@@ -68,10 +68,8 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """How many wait for a place."""
         return len(self._waiting)
 
     def _call(self) -> None:
-        """Wake whose turn it is."""
         if self._free > 0 and self._waiting:
             self._waiting[0][2].set()

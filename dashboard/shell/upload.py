@@ -11,14 +11,11 @@ UPLOAD_MB = int(st.get_option("server.maxUploadSize"))
 _SCRIPT = Path(__file__).resolve().parents[1] / "upload.js"
 #: The place has a name, takes the focus, and yet has the role of an ornament: a group it is.
 _role = st.components.v2.component(
-    "fedpca_upload",
-    js=_SCRIPT.read_text(encoding="utf-8"),
-    isolate_styles=False,
+    "fedpca_upload", js=_SCRIPT.read_text(encoding="utf-8"), isolate_styles=False
 )
 
 
 def upload(label: str, **options: Any) -> Any:
-    """Draw `st.file_uploader`; returns what it returns."""
     file = st.file_uploader(label, **options)
     _role(key="upload_role", height="content")
     return file

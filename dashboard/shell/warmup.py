@@ -30,18 +30,6 @@ SWEEP_SECONDS, SWEEP_SHARE = 10.0, 0.02
 _BEGUN = threading.Lock()
 
 
-def _open_pages() -> None:
-    """Compute what the pages with a picture above everything else show when they open."""
-    from dashboard.shell import jobs
-    from fedpca_core.questions.attack.records.study import ClientRecords
-    from fedpca_core.questions.home.scene import LivePicture
-    from fedpca_core.questions.home.settings import SceneSettings
-    from fedpca_core.study.pca_settings import AttackSettings
-
-    jobs.ahead(ClientRecords(), AttackSettings())
-    jobs.ahead(LivePicture(), SceneSettings())
-
-
 def warm() -> None:
     """Do it, once; whoever comes meanwhile waits."""
     with _BEGUN:
@@ -60,19 +48,25 @@ def _warm() -> None:
     for name in _HEAVY:
         importlib.import_module(name)
     threadpool_limits(limits=1)
-    if (workers := importlib.import_module("dashboard.shell.workers").pool()) is not None:
-        workers.start()
-    importlib.import_module("dashboard.shell.log").to_standard_error()
-    most = importlib.import_module("dashboard.shell.upload").UPLOAD_MB
-    importlib.import_module("dashboard.shell.streamlit_internals").prepare(most)
-    _open_pages()
+    from dashboard.shell import jobs, log, streamlit_internals, upload, workers
+    from fedpca_core.questions.attack.records.study import ClientRecords
+    from fedpca_core.questions.home.scene import LivePicture
+    from fedpca_core.questions.home.settings import SceneSettings
+    from fedpca_core.study.pca_settings import AttackSettings
+
+    if (pool := workers.pool()) is not None:
+        pool.start()
+    log.to_standard_error()
+    streamlit_internals.prepare(upload.UPLOAD_MB)
+    # What the pages with a picture above everything else show when they open.
+    jobs.ahead(ClientRecords(), AttackSettings())
+    jobs.ahead(LivePicture(), SceneSettings())
     gc.collect()
     gc.freeze()
     threading.Thread(target=_sweep, name="garbage", daemon=True).start()
 
 
 def _sweep() -> None:
-    """Collect what closed sessions and changed figures leave behind."""
     took = 0.0
     while True:
         time.sleep(max(SWEEP_SECONDS, took / SWEEP_SHARE))

@@ -34,8 +34,7 @@ from fedpca_core.remembered import forget_everything
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step, changed, outcome
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.pieces import InPieces
-from fedpca_core.study.study import Study
+from fedpca_core.study.study import InPieces, Study
 
 #: What is said before the work has begun.
 WAITING = Step[Any](0.0, "Waiting for a free processor", waits=True)
@@ -109,7 +108,6 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
-        """Id of its process."""
         return self._process.pid
 
     def run(
@@ -140,11 +138,8 @@ class Worker:
                 finished = True
                 if kind == "result":
                     return content
-                if kind == "refusal":
-                    raise InvalidInput(content)
-                if kind == "short of memory":
-                    raise Unlucky(content)
-                raise RuntimeError(content)
+                refused = {"refusal": InvalidInput, "short of memory": Unlucky}
+                raise refused.get(kind, RuntimeError)(content)
         except (EOFError, OSError) as error:
             finished = True
             self.end()
@@ -230,25 +225,19 @@ class Pool:
         pieces of it came before: those who have none go first. Where a process ends amid its work,
         another one does it; where that ends too, nobody tries a third time.
         """
+        asked = study.key, settings, data, which
         with self._turns[long].asked(begun) as mine:
             while not mine(WAIT_SECONDS):
                 yield WAITING
             with suppress(Gone):
-                return (yield from self._once(study, settings, data, long, which))
-            return (yield from self._once(study, settings, data, long, which))
+                return (yield from self._once(long, *asked))
+            return (yield from self._once(long, *asked))
 
-    def _once(
-        self,
-        study: Study[Any, Any],
-        settings: Settings,
-        data: OwnData | None,
-        long: bool,
-        which: Sequence[Any],
-    ) -> Run[Any]:
+    def _once(self, long: bool, *asked: Any) -> Run[Any]:
         worker = None  # its place is free again, too, where no process can be started
         try:
             worker = self._next(long)
-            return (yield from worker.run(study.key, settings, data, which))
+            return (yield from worker.run(*asked))
         finally:
             with self._lock:
                 if worker is not None and not worker.alive:
@@ -271,7 +260,6 @@ class Pool:
         return worker
 
     def processes(self) -> list[int]:
-        """Ids of the processes that are there."""
         with self._lock:
             return [pid for worker in self._all if worker.alive and (pid := worker.pid)]
 
@@ -295,7 +283,6 @@ class Pieces:
         self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
 
     def find(self, key: Hashable) -> Any:
-        """The piece, or None."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -323,7 +310,6 @@ def pool() -> Pool | None:
 
 @cache
 def _here() -> dict[bool, Turns]:
-    """The turns of a server that computes by itself."""
     return {False: Turns(limits.AT_ONCE), True: Turns(max(1, limits.AT_ONCE - 1))}
 
 
@@ -376,7 +362,7 @@ def _run_here(
         while not mine(WAIT_SECONDS):
             yield WAITING
         if (divided := study.in_pieces(settings)) is not None:
-            return (yield from divided.resumed(settings, data, PIECES))
+            return (yield from divided.run(settings, data, PIECES))
         return (yield from study.run(settings, data))
 
 
@@ -417,8 +403,7 @@ def together(
         found = PIECES.find(key)
         if found is None:
             begun = began if looked or number > 0 else None
-            run = workers.run(study, settings, data, long, begun, [which])
-            found = outcome(run, watch)
+            found = outcome(workers.run(study, settings, data, long, begun, [which]), watch)
             if not left.is_set():  # what was left halfway is not kept
                 PIECES.keep(key, found)
         return found
@@ -459,7 +444,12 @@ def serve(line: Connection, memory_mb: int, nice: int) -> None:
 
     os.nice(nice)
     threadpool_limits(limits=1)
-    _limit(memory_mb)
+    # Let allocations beyond the limit fail inside this process, before the machine suffers.
+    with open("/proc/self/statm", encoding="ascii") as statistics:
+        used = int(statistics.read().split()[0]) * resource.getpagesize()
+    limit = used + memory_mb * 2**20
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     gc.freeze()  # what was imported stays: to look through it takes some 70 ms every few pictures
     while True:
         try:
@@ -520,12 +510,3 @@ def _ran(
         raise
     except Exception as error:
         return "failure", f"{type(error).__name__}: {error}"
-
-
-def _limit(memory_mb: int) -> None:
-    """Let allocations beyond the limit fail inside this process, before the machine suffers."""
-    with open("/proc/self/statm", encoding="ascii") as statistics:
-        used = int(statistics.read().split()[0]) * resource.getpagesize()
-    limit = used + memory_mb * 1024 * 1024
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -1,6 +1,6 @@
 """The sections of the Attack page: their dials, their jobs, and what is said where none runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -10,31 +10,26 @@ from dashboard.shell import jobs, layout
 from dashboard.shell.controls import Controls
 from dashboard.shell.navigation import door
 from dashboard.shell.parts import drawing, lay_out
-from dashboard.views import elsewhere
 from dashboard.views.findings import offer
 from fedpca_core.algorithms.registry import replayable
-from fedpca_core.questions.attack.defences import Defences
+from fedpca_core.questions.anomaly import figures as anomaly
 from fedpca_core.questions.attack.differencing import OneMoreRecord
-from fedpca_core.questions.attack.figures import covariance, newcomer, replay, risk
+from fedpca_core.questions.attack.figures import covariance
 from fedpca_core.questions.attack.figures import records as of_records
 from fedpca_core.questions.attack.reconstruction import Reconstructed
-from fedpca_core.questions.attack.records.at_risk import (
-    ATTACKED,
-    CLIENTS,
-    NOISY_RECORDS,
-    AtRisk,
-    NoiseAtRisk,
-)
+from fedpca_core.questions.attack.records import at_risk
 from fedpca_core.questions.attack.records.study import ClientRecords, RecordsTaken, stand_in
-from fedpca_core.questions.attack.replay import ReplayAttack
+from fedpca_core.questions.attack.replay import Defences, ReplayAttack
+from fedpca_core.questions.attack.sent_models import SentModel, SentModels, borrowed
+from fedpca_core.questions.personalise import figures as personalise
 from fedpca_core.settings import plural, short
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.parts import About, Parts, words
+from fedpca_core.study.parts import About, Caption, Part, Parts, words
 from fedpca_core.study.pca_settings import FINER, AttackSettings
 from fedpca_core.study.study import Study
 
 RECORDS, REPLAY, DEFENCES, NEWCOMER = ClientRecords(), ReplayAttack(), Defences(), OneMoreRecord()
-RISK, NOISE = AtRisk(), NoiseAtRisk()
+RISK, NOISE, MODELS = at_risk.AtRisk(), at_risk.NoiseAtRisk(), SentModels()
 #: What decides about the records and stands in no sidebar.
 _SETTING = ("records_per_client", "fine", "joined", "mean_known", "grid_known", "once", "unmask")
 #: Results of the sections that are switched on, by study.
@@ -70,15 +65,13 @@ def dials(controls: Controls[AttackSettings]) -> None:
             controls.parameter("records_per_client")
         if controls.values["problem"] in FINER:
             controls.parameter("fine")
-        controls.draw("joined", "mean_known", "grid_known")
-        controls.parameter("once")
+        controls.draw("joined", "mean_known", "grid_known", "once")
         if any(map(replayable, controls.values["attacked"])):
             controls.parameter("unmask")
     lay_out([About.of("records-from-matrix")])
 
 
 def _stood_in(chosen: AttackSettings) -> None:
-    """Say that digits are shown, and lead to the page on them."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
             f"Shown on digits: {chosen.clients} clients, {short(chosen.records_per_client)} each",
@@ -99,43 +92,70 @@ def further(controls: Controls[AttackSettings], data: OwnData | None) -> Results
         place.markdown(words(lead))
         return place
 
-    def dials(*names: str, budget: bool = False) -> None:
+    def dials(*names: str) -> None:
         with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
             controls.draw(*names)
-            if budget:
-                controls.parameter("budget")
 
     def study(one: Study[Any, Any], figures: Callable[..., Parts], data: OwnData | None) -> None:
         settings = controls.settings()
         if one.wanted(settings):
-            draw = drawing(figures, settings)
-            results[one] = jobs.study(one, settings, draw, data=data).result
+            results[one] = jobs.study(one, settings, drawing(figures, settings), data=data).result
 
     with part("The adversary who replays", "attack-replay", "replay", "defences"):
-        dials("replay", "seeded", "defences", budget=True)
-        study(REPLAY, replay.replayed, data)
+        dials("replay", "seeded", "defences", "budget")
+        study(REPLAY, covariance.replayed, data)
         settings = controls.settings()
         if settings.replay and not REPLAY.wanted(settings):
             layout.sentence(REPLAY.obstacle(settings), kind="note")
-        study(DEFENCES, replay.defended, data)
+        study(DEFENCES, covariance.defended, data)
     with part("One more record", "attack-newcomer", "differencing"):
         dials("differencing", "record")
-        study(NEWCOMER, newcomer.joined_record, data)
+        study(NEWCOMER, of_records.joined_record, data)
     with part("What is at risk?", "attack-risk", "at_risk"):
         controls.parameter("at_risk")
-        study(RISK, risk.at_risk, None)
-        study(NOISE, risk.at_risk, None)
+        study(RISK, of_records.risk_map, None)
+        study(NOISE, of_records.risk_map, None)
         if RISK in results:
-            told = {"attacked": ATTACKED, "clients": CLIENTS, "records": NOISY_RECORDS}
-            st.caption(words("attack-maps", **told))
+            told = {"attacked": at_risk.ATTACKED, "clients": at_risk.CLIENTS}
+            st.caption(words("attack-maps", records=at_risk.NOISY_RECORDS, **told))
     with part("Methods that send models", "attack-models", "elsewhere"):
-        results |= elsewhere.show(controls, data)
+        controls.parameter("elsewhere", as_buttons=True)
+        settings = controls.settings()
+        if MODELS.wanted(settings):
+            results[MODELS] = _sent_models(settings)
     return results
 
 
+def _clients(small: Any) -> Caption:
+    name = small.parameters()["problem"].text(small.problem)
+    return Caption(f"FedPG with {plural(small.clients, 'client')} on {name}.")
+
+
+#: What leads to uploads that are no products, and what the study of their page read, by method.
+READ: Mapping[str, tuple[Callable[[Any], list[Part]], Callable[[Any, Any], Parts]]] = {
+    "fedpg": (lambda small: [_clients(small), anomaly.THREAT], anomaly.leaks),
+    "personal": (lambda small: [personalise.threat()], personalise.exposure),
+    "one_shot": (lambda small: [words("attack-one-shot")], lambda found, small: iter(())),
+}
+
+
+def _sent_models(settings: AttackSettings) -> SentModel | None:
+    """Another method's uploads, with the settings that its own page explains."""
+    other = borrowed(settings)
+    small = None if other is None else other[1]
+    lead, read = READ[settings.elsewhere]
+    lay_out(lead(small))
+
+    def draw(found: SentModel) -> None:
+        if found.read is not None:
+            lay_out(read(found.read, small))
+        if found.records is not None:
+            lay_out(of_records.of_models(found.records))
+
+    return jobs.study(MODELS, settings, draw).result
+
+
 def messages(found: Reconstructed) -> None:
-    """Round by round what crossed the wire, folded away."""
-    wire = st.expander("What crossed the wire", key="wire", on_change="rerun")
-    if wire.open:
+    if wire := layout.opened("What crossed the wire", "wire"):
         with wire:
             lay_out(covariance.messages(found))

@@ -1,14 +1,13 @@
 """The lecturer's side of a room: the way in for phones, the guesses as they come, the answer."""
 
 from collections.abc import Callable
-from html import escape
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import segno
 import streamlit as st
 
-from dashboard.classroom import phones
-from dashboard.classroom.rooms import ROOMS, Question, Refused, View
+from dashboard.classroom.rooms import ROOMS, Question, Refused, served
+from dashboard.shell.markup import html
 
 #: Where a session keeps the code of its room.
 CODE = "classroom"
@@ -28,8 +27,7 @@ def opened() -> str | None:
 
 
 def door() -> None:
-    """The button that opens a room for the class, or closes it."""
-    if not phones.served:
+    if not served:
         return
     if CODE in st.session_state:
         st.button("Close the room", key="room_close", on_click=_close)
@@ -55,28 +53,29 @@ def ask(
 ) -> None:
     """The question in the room, how to come in, and who has guessed what so far.
 
-    ``show``: What the button below does, with the step and the middle of all guesses.
+    The button below calls ``show`` with the step and the middle of all guesses.
     """
     ROOMS.ask(code, Question(asked, options))
+
+    def shown() -> None:
+        middle = ROOMS.view(code).middle
+        show(step, None if middle is None else options[middle])
+
     with st.container(horizontal=True, vertical_alignment="center", key="room"):
         _way_in(code)
 
         @st.fragment(run_every=0.7)
         def guesses() -> None:
-            """The guesses as they come."""
             try:
-                st.html(_bars(ROOMS.view(code), options))
+                view = ROOMS.view(code)
+                most = max(view.counts, default=0) or 1
+                st.html(html("guesses", view=view, options=options, most=most))
             except Refused as ended:
                 st.caption(str(ended))
 
         with st.container():
             guesses()
-            st.button(
-                "Show us",
-                key="story_show",
-                type="primary",
-                on_click=lambda: show(step, _middle(code, options)),
-            )
+            st.button("Show us", key="story_show", type="primary", on_click=shown)
 
 
 def reveal(code: str, asked: str, options: tuple[str, ...], answer: str) -> str:
@@ -102,44 +101,13 @@ def address(code: str) -> str:
 
 
 def _way_in(code: str) -> None:
-    """The picture for phones, and the same to be typed."""
     where = address(code)
     picture = segno.make(where, error="m").svg_data_uri(border=2, dark="#000", light="#fff")
     host = urlsplit(where)
+    place = host.netloc + host.path.rsplit("/", 1)[0]
     alone = host.hostname in ("localhost", "127.0.0.1", "::1")
-    hint = (
-        "<small>Phones cannot reach this address: start with <code>make app ADDRESS=0.0.0.0</code> "
-        "and open this machine's name instead.</small>"
-        if alone
-        else f"<small>{escape(host.netloc + host.path.rsplit('/', 1)[0])}</small>"
-    )
-    st.html(
-        f'<div class="fp-room" role="group" aria-label="The way into the room">'
-        f'<a href="{escape(where)}" target="_blank" aria-label="The room\'s page for phones">'
-        f'<img src="{escape(picture)}" alt="The same address as a QR code"></a>'
-        f"<p><b>{code}</b>{hint}</p></div>",
-        width="content",
-    )
-
-
-def _bars(view: View, options: tuple[str, ...]) -> str:
-    """The guesses as bars above the options."""
-    most = max(view.counts, default=0) or 1
-    bars = "".join(
-        f'<i style="height:{100 * count / most:.0f}%" title="{escape(option)}: {count}"></i>'
-        for option, count in zip(options, view.counts, strict=False)
-    )
-    told = f"{view.guessed} of {view.phones} phones have guessed"
-    return (
-        f'<div class="fp-guesses" role="img" aria-label="{told}"><div>{bars}</div>'
-        f"<p><span>{escape(options[0])}</span><b>{told}</b><span>{escape(options[-1])}</span></p>"
-        "</div>"
-    )
-
-
-def _middle(code: str, options: tuple[str, ...]) -> str | None:
-    middle = ROOMS.view(code).middle
-    return None if middle is None else options[middle]
+    room = html("room", where=where, picture=picture, code=code, alone=alone, place=place)
+    st.html(room, width="content")
 
 
 def _open() -> None:

@@ -28,5 +28,4 @@ def offer(
 
 
 def harder(controls: Controls[Any]) -> Callable[[], None]:
-    """A callback that runs what was left waiting."""
     return controls.changer(lambda: replace(controls.settings(), unmask=True))

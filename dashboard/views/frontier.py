@@ -1,7 +1,5 @@
 """All methods on one problem: the Pareto front, and one point of it closely."""
 
-from collections.abc import Mapping
-
 import pandas as pd
 import streamlit as st
 
@@ -9,19 +7,11 @@ from dashboard.player import chart
 from dashboard.shell import layout, script, share
 from dashboard.shell.navigation import door
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.questions.which.figures import (
-    FRONT,
-    PROTECTION,
-    along,
-    floors,
-    label,
-    panel,
-    protection,
-)
+from fedpca_core.questions.which import figures
 from fedpca_core.questions.which.frontier import Front, Frontier, pareto, seeds_of, shown
-from fedpca_core.questions.which.links import destinations, point
 from fedpca_core.questions.which.rules import size
 from fedpca_core.questions.which.settings import FrontierSettings
+from fedpca_core.questions.which.use import destinations, point
 from fedpca_core.settings import short
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import Cards, named_once, words
@@ -32,62 +22,49 @@ PAGES = {"converge": "See it converge", "attack": "Attack it", "privacy": "What 
 
 
 def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) -> None:
-    """The sentence, the chart, and the point that was chosen."""
     if front.refusals:
         layout.sentence("\n\n".join(named_once(front.refusals)), kind="note")
     if front.table.empty:
         return
-    points = front.points()
-    drawn = shown(points, settings.across, settings.upward).reset_index(drop=True)
+    drawn = shown(front.points(), settings.across, settings.upward).reset_index(drop=True)
     if drawn.empty:
         layout.sentence(words("which-no-numbers"))
         return
+    drawn["label"] = [figures.label(row, settings) for _, row in drawn.iterrows()]
     best = pareto(drawn, settings.across, settings.upward)
-    names = {label(row, settings): (row["method"], row["value"]) for _, row in drawn.iterrows()}
-    st.markdown(_verdict(drawn, best, settings))
+    named = [f"**{label}**" for label in drawn.loc[best, "label"]]
+    more = f" and {len(named) - 5} more" * (len(named) > 5)
+    st.markdown(f"Nothing beats these on both axes: {'; '.join(named[:5])}{more}.")
 
     def choose(curve: str, number: int) -> None:
         own = drawn[[METHODS[key].title == curve for key in drawn["method"]]]
-        of = drawn.loc[best] if curve == FRONT else along(own)
+        of = drawn.loc[best] if curve == figures.FRONT else figures.along(own)
         if number < len(of):
-            st.session_state[POINT] = label(of.iloc[number], settings)
+            st.session_state[POINT] = of.iloc[number]["label"]
 
-    chart(key="frontier", panels=[panel(drawn, best, settings)], on_choice=choose)
-    notes = floors(settings.across, settings.upward)
+    chart(key="frontier", panels=[figures.panel(drawn, best, settings)], on_choice=choose)
+    notes = figures.floors(settings.across, settings.upward)
     if len(seeds_of(settings)) < settings.seeds:
         notes.append(f"At this size a run is long: the picture is of seed {settings.seed} alone.")
     if "leak" in (settings.across, settings.upward):
         notes.append("An attack that errs more leaks less, so up and right is better there.")
     st.caption(" ".join(["Click a point to see it closely.", *notes]))
-    _closely(drawn, best, names, settings, data)
-
-
-def _verdict(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> str:
-    rows = [row for _, row in drawn.loc[best].iterrows()]
-    text = "; ".join(f"**{label(row, settings)}**" for row in rows[:5])
-    more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
-    return f"Nothing beats these on both axes: {text}{more}."
+    _closely(drawn, best[0], settings, data)
 
 
 def _closely(
-    drawn: pd.DataFrame,
-    best: list[int],
-    names: Mapping[str, tuple[str, float]],
-    settings: FrontierSettings,
-    data: OwnData | None,
+    drawn: pd.DataFrame, first: int, settings: FrontierSettings, data: OwnData | None
 ) -> None:
-    """The chosen point, its link and script, and the pages that show the same state."""
-    options = list(names)
+    options = list(dict.fromkeys(drawn["label"]))
     if st.session_state.get(POINT) not in options:
-        st.session_state[POINT] = label(drawn.iloc[best[0]], settings)
+        st.session_state[POINT] = drawn.iloc[first]["label"]
     chosen = st.selectbox(
         "One configuration closely",
         options,
         key=POINT,
         help="Click a point of the picture, or choose it here.",
     )
-    method, value = names[chosen]
-    same = drawn[[label(row, settings) == chosen for _, row in drawn.iterrows()]].iloc[0]
+    same = drawn[drawn["label"] == chosen].iloc[0]
     cards = Cards.of(
         "which-point",
         rounds=same["rounds"],
@@ -99,9 +76,9 @@ def _closely(
     layout.metric_cards(cards.cards)
     colour = {"formal": "blue", "masked": "orange", "none": "gray"}[same["protection"]]
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.badge(PROTECTION[same["protection"]], color=colour)  # type: ignore[arg-type]
-        st.markdown(protection(same), width="content")
-    alone = point(settings, method, value)
+        st.badge(figures.PROTECTION[same["protection"]], color=colour)  # type: ignore[arg-type]
+        st.markdown(figures.protection(same), width="content")
+    alone = point(settings, same["method"], same["value"])
     with st.container(horizontal=True, vertical_alignment="center"):
         for name, there in destinations(alone).items():
             door(there, PAGES[name])

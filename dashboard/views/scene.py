@@ -9,22 +9,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard.player import (
-    Baseline,
-    Curve,
-    Images,
-    Lecture,
-    Mark,
-    Panel,
-    PlayedRun,
-    Side,
-    Stage,
-    prepared,
-    to_uint8,
-)
+from dashboard.player import Lecture, PlayedRun, Side, Stage, prepared
 from dashboard.shell import layout, limits, own_table
 from dashboard.shell.controls import Controls, itself
-from dashboard.views import dials
+from dashboard.views import front
 from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.registry import ATTACKS
@@ -35,13 +23,12 @@ from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.story import CHAPTERS, FAIR, NEVER
 from fedpca_core.questions.home.words import angle, degrees, things, who
 from fedpca_core.settings import plural, short
+from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Images, Mark, Panel, to_uint8
 from fedpca_core.study.parts import names
 from fedpca_core.study.pca_settings import IMAGES
 from fedpca_core.study.pictures import frames, mosaic, sheet
 from fedpca_core.study.said import caption
 
-#: Below this a curve shows rounding only.
-ROUNDING = 1e-16
 #: Records in a row where three pictures stand side by side.
 WIDE = 8
 #: Parameters as a legend names them.
@@ -55,8 +42,8 @@ def parameters(controls: Controls[SceneSettings]) -> None:
         with st.container(
             horizontal=True, gap="small", vertical_alignment="bottom", key="scene_row"
         ):
-            dials.legend()
-            controls.draw(*dials.ROW)
+            front.legend()
+            controls.draw(*front.ROW)
             with st.popover("More", icon=":material/tune:", width="stretch", key="scene_more"):
                 if controls.parameter("problem", shapes=itself) == "table":
                     own_table.upload(controls)
@@ -109,24 +96,22 @@ def _take(controls: Controls[SceneSettings], offer: SceneSettings) -> None:
     controls.changer(offer)()
 
 
-def possible(settings: SceneSettings) -> SceneSettings:
-    """The settings that are drawn: a method that needs single messages runs without secure sums."""
-    alone = settings.secure_aggregation and any(
-        METHODS[method].needs_individual_uploads for method in settings.compared
-    )
-    return replace(settings, secure_aggregation=False) if alone else settings
+def possible(settings: SceneSettings, told: bool = False) -> SceneSettings:
+    """The settings that are drawn: a method that needs single messages runs without secure sums.
 
-
-def say_what_is_possible(chosen: SceneSettings, drawn: SceneSettings) -> None:
-    """Why the picture shows something else than was chosen."""
-    if drawn is not chosen:
-        methods = [METHODS[key] for key in chosen.compared]
-        alone = [one for one in methods if one.needs_individual_uploads]
+    Where it is to be ``told``, a sentence says so.
+    """
+    methods = [METHODS[key] for key in settings.compared]
+    alone = [one.title for one in methods if one.needs_individual_uploads]
+    if not (settings.secure_aggregation and alone):
+        return settings
+    if told:
         layout.sentence(
-            f"{alone[0].title} needs every client's own message, which secure sums "
-            "would hide: the picture shows it without them.",
+            f"{alone[0]} needs every client's own message, which secure sums would hide: the "
+            "picture shows it without them.",
             kind="note",
         )
+    return replace(settings, secure_aggregation=False)
 
 
 def way_out(controls: Controls[SceneSettings], study: LivePicture) -> None:
@@ -145,69 +130,48 @@ def way_out(controls: Controls[SceneSettings], study: LivePicture) -> None:
             return
 
 
-def draw(
-    scene: Scene,
-    settings: SceneSettings,
-    *,
-    asking: bool = False,
-    guess: str | None = None,
-    attack: Callable[[], None] | None = None,
-) -> None:
-    """The whole picture, playing when it opens; `asking` shows its beginning only.
-
-    `guess` is what the reader expects: a round, or an ε where the errors at every ε are drawn. The
-    button below one of two methods does `attack`, where an attack was left waiting.
-    """
-    _view(scene, settings, asking, guess)(attack)
-
-
 @lru_cache(maxsize=16)
-def _view(
+def view(
     scene: Scene, settings: SceneSettings, asking: bool, guess: str | None
 ) -> Callable[..., None]:
-    """The picture, laid out once for all visitors who look at the same run."""
+    """The whole picture, laid out once for all visitors who look at the same run, and playing when
+    it opens; returns what shows it.
+
+    `asking` shows its beginning only. `guess` is what the reader expects: a round, or an ε where
+    the errors at every ε are drawn. What shows it takes what the button below one of two methods
+    does, where an attack was left waiting.
+    """
     whole = scene
     scene = scene.beginning if asking else scene
     duel = scene.other is not None
     if scene.other is not None:  # one may be done before the other
         rounds = max(scene.rounds, scene.other.rounds)
         scene = replace(scene.lasting(rounds), other=scene.other.lasting(rounds))
+    beside = [_learnt(scene)] if _answer_only(settings) else _held(scene, settings)
+    if scene.prices is None:
+        costs, expected = _bytes(scene, settings, whole), guess
+    else:
+        costs, expected = _price(scene, settings, asking, guess), None
+    if duel:
+        errors = _angles(scene, settings)
+        titles = [METHODS[method].title for method in settings.compared]
+        curves = {what: [f"{what} {title}" for title in titles] for what in ("answer", "attack")}
+    else:
+        errors = _error(scene, settings, whole.rounds, expected)
+        attacks = [] if _answer_only(settings) else [attack_on(scene, settings)]
+        curves = {"answer": [METHODS[settings.method].title], "attack": attacks}
     return prepared(
         key="scene",
         rounds=scene.rounds,
         stage=_duel(scene, settings) if duel else _stage(scene, settings, whole),
-        images=[
-            [
-                _truth(scene, settings),
-                *(_learnt(scene) if _answer_only(settings) else _held(scene, settings)),
-            ]
-        ],
-        panels=[
-            _angles(scene, settings)
-            if duel
-            else _error(scene, settings, whole.rounds, None if scene.prices is not None else guess),
-            _bytes(scene, settings, whole)
-            if scene.prices is None
-            else _price(scene, settings, asking, guess),
-        ],
+        images=[[_truth(scene, settings), *beside]],
+        panels=[errors, costs],
         round_label="message" if duel else "round",
         sentences=[sentence(scene, settings, k) for k in range(scene.rounds + 1)],
         start=min(settings.round, scene.rounds),
         autoplay=settings.autoplay,
         run=PlayedRun(settings.run_key().to_json(), label(settings)),
-        lecture=Lecture(
-            settings.lecture,
-            settings.hide,
-            settings.section,
-            {
-                "answer": _named("answer", settings) if duel else [METHODS[settings.method].title],
-                "attack": _named("attack", settings)
-                if duel
-                else []
-                if _answer_only(settings)
-                else [attack_on(scene, settings)],
-            },
-        ),
+        lecture=Lecture(settings.lecture, settings.hide, settings.section, curves),
     )
 
 
@@ -216,13 +180,7 @@ def _answer_only(settings: SceneSettings) -> bool:
     return settings.step in CHAPTERS and CHAPTERS[settings.step].shows == "answer"
 
 
-def _named(what: str, settings: SceneSettings) -> list[str]:
-    """The names of a curve of all methods on show."""
-    return [f"{what} {METHODS[method].title}" for method in settings.compared]
-
-
 def _sides(scene: Scene, settings: SceneSettings) -> list[tuple[Scene, SceneSettings]]:
-    """The scene of each method that is on show, with its settings."""
     first = scene, settings.side(settings.method)
     if scene.other is None or settings.opponent is None:
         return [first]
@@ -274,7 +232,6 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
 
 
 def attack_on(scene: Scene, settings: SceneSettings) -> str:
-    """The name of the attack's curve."""
     return f"attack on {who(settings, scene.facts)}"
 
 
@@ -295,18 +252,15 @@ def label(settings: SceneSettings) -> str:
 
 
 def sentence(scene: Scene, settings: SceneSettings, k: int) -> str:
-    """What is known after a round, in one sentence."""
-    answer = f"its answer is off by {angle(scene.sines[k])}"
+    answer = f"answer is off by {angle(scene.sines[k])}"
     if k == 0:
-        return f"Nothing has been sent yet; {answer}."
+        return f"Nothing has been sent yet; its {answer}."
     if _answer_only(settings):
-        off = angle(scene.sines[k])
-        return f"After {k} message{'' if k == 1 else 's'} the answer is off by {off}."
+        return f"After {plural(k, 'message')} the {answer}."
     # Who takes part now and then sends fewer messages than there are rounds.
-    step = "message" if settings.participation == 1 else "round"
-    both = " of both runs" if settings.joined else ""
-    after = f"After {k} {step}{'' if k == 1 else 's'}{both}"
-    return f"{after} the server {known(scene, settings, k)}; {answer}."
+    step = plural(k, "message" if settings.participation == 1 else "round")
+    both = " of both runs" * bool(settings.joined)
+    return f"After {step}{both} the server {known(scene, settings, k)}; its {answer}."
 
 
 def known(scene: Scene, settings: SceneSettings, k: int) -> str:
@@ -336,7 +290,6 @@ def _untried(records: Finding) -> str:
 
 
 def _whose(scene: Scene, settings: SceneSettings) -> str:
-    """Whose matrix the server's is."""
     if settings.joined:
         return "what changed"
     summed = scene.findings[-1][0].target is Target.SUM
@@ -366,35 +319,20 @@ def _stage(scene: Scene, settings: SceneSettings, whole: Scene | None = None) ->
 
 
 def _protection(scene: Scene, settings: SceneSettings) -> tuple[str, str, str]:
-    guarantee = scene.facts.guarantee
-    if guarantee is not None:
-        sums = settings.secure_aggregation
+    """The stage's protection, its name on it, and what it means."""
+    means, sums = names("scene-protection"), settings.secure_aggregation
+    if (guarantee := scene.facts.guarantee) is not None:
         budget = f"ε = {short(round(guarantee.epsilon, 2))}"
-        return (
-            "noise",
-            f"noise, {budget}; only sums" if sums else f"noise at the source, {budget}",
-            "Every client adds noise to its covariance before anything is sent; ε bounds what any "
-            f"one record can show. {guarantee.sentence()}",
-        )
-    if settings.secure_aggregation:
-        return (
-            "sums",
-            "only sums pass",
-            "Messages are added up on their way: the server sees the sum over the clients, never "
-            "the message of one.",
-        )
+        name = f"noise, {budget}; only sums" if sums else f"noise at the source, {budget}"
+        return "noise", name, f"{means['noise']} {guarantee.sentence()}"
+    if sums:
+        return "sums", "only sums pass", means["sums"]
     if replayable(settings.method):
-        return (
-            "mask",
-            "masked, heuristically",
-            "A client sends where a step of its own arrives, which guarantees nothing. From a "
-            "start that all share, message 1 is covariance × basis outside the first basis.",
-        )
+        return "mask", "masked, heuristically", means["mask"]
     return "", "", ""
 
 
 def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
-    """The server's box: the finding, and what has arrived."""
     if k == 0:
         return "has received nothing"
     (matrix, records), name = scene.findings[k], who(settings, scene.facts)
@@ -426,7 +364,6 @@ def _truth(scene: Scene, settings: SceneSettings) -> Images:
 
 
 def _wide(scene: Scene) -> dict[str, Any]:
-    """How sheets are laid out: wide where two methods stand below each other."""
     return {"size": 360} if scene.other is None else {"columns": WIDE, "size": 640}
 
 
@@ -448,20 +385,18 @@ def _held(scene: Scene, settings: SceneSettings) -> list[Images]:
     ]
 
 
-def _learnt(scene: Scene) -> list[Images]:
+def _learnt(scene: Scene) -> Images:
     """The answer as pictures, where a step does not show yet what leaks."""
-    return [
-        Images(
-            "What all learn",
-            frames(scene.answer.components),
-            palette="diverging",
-            size=360,
-            show_scale=False,
-            captions=[f"off by {angle(sine)}" for sine in scene.sines],
-            simulation_only=True,
-            description="The components of the answer as pictures.",
-        )
-    ]
+    return Images(
+        "What all learn",
+        frames(scene.answer.components),
+        palette="diverging",
+        size=360,
+        show_scale=False,
+        captions=[f"off by {angle(sine)}" for sine in scene.sines],
+        simulation_only=True,
+        description="The components of the answer as pictures.",
+    )
 
 
 def in_a_line(scene: Scene, settings: SceneSettings, k: int) -> str:

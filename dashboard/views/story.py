@@ -22,8 +22,7 @@ _PICTURES = Path(__file__).resolve().parent.parent / "terms"
 
 def arrive(controls: Controls[SceneSettings]) -> None:
     """Open a step as it is told where the link names nothing but the step."""
-    step = st.query_params.get("step", FREE)
-    if step not in CHAPTERS or "step" in st.session_state:
+    if st.query_params.get("step", FREE) not in CHAPTERS or "step" in st.session_state:
         return
     given = {name: st.query_params.get_all(name) for name in st.query_params}
     controls.open(SceneSettings.from_query(given, ("embed", "embed_options")).configuration)
@@ -64,7 +63,6 @@ def _go(controls: Controls[SceneSettings], step: str) -> None:
 
 
 def guessed(chapter: Chapter | None) -> str | None:
-    """What the reader has guessed in this step."""
     return None if chapter is None else st.session_state.get(GUESSES, {}).get(chapter.key)
 
 
@@ -77,7 +75,6 @@ def tell(chapter: Chapter, settings: SceneSettings) -> None:
 
 
 def _term(name: str) -> str:
-    """The picture of a term, and what it says."""
     drawn = b64encode((_PICTURES / f"{name}.svg").read_bytes()).decode()
     picture, told = f'<img alt="" src="data:image/svg+xml;base64,{drawn}">', names("story-terms")
     return f"<figure>{picture}<figcaption>{told[name]}</figcaption></figure>"
@@ -91,8 +88,7 @@ def after(
 ) -> None:
     """On the right: the question and the guess, or the sentence that the run bears out."""
     with st.container(key="story_asked"):
-        facts = None if scene is None else scene.facts
-        asked = chapter.filled(chapter.asked, settings, facts)
+        asked = chapter.filled(chapter.asked, settings, None if scene is None else scene.facts)
         st.markdown(f"**{asked}**")
         room = classroom.opened()
         if not settings.shown:
@@ -115,11 +111,7 @@ def _ask(chapter: Chapter, settings: SceneSettings) -> None:
             key=f"guess_{chapter.key}_{len(options)}",
         )
         st.button(
-            "Show me",
-            key="story_show",
-            type="primary",
-            on_click=_show,
-            args=(chapter.key, chosen),
+            "Show me", key="story_show", type="primary", on_click=_show, args=(chapter.key, chosen)
         )
 
 

@@ -156,13 +156,7 @@ def data(told: Mapping[str, Any]) -> list[str]:
             type(limits[name]) in (int, float) and limits[name] > 0,
             f"{name} in [data.node] is {limits[name]!r}; it must be a number above 0.",
         )
-    return [
-        sys.executable,
-        "-m",
-        "fedpca_flower.kept",
-        str(told["socket"]),
-        json.dumps(limits),
-    ]
+    return [sys.executable, "-m", "fedpca_flower.kept", str(told["socket"]), json.dumps(limits)]
 
 
 def check_trusted(file: Path) -> None:

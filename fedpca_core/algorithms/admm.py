@@ -4,8 +4,7 @@
 function of S_i alone. Corrected here: f_i is divided by m_i, penalty and steps are multiples of the
 clients' own curvature, so no position of a parameter diverges; the server averages the U_i alone,
 since ``sum_i Y_i`` vanishes at the solution only over *all* clients and adding a sample's
-``Y_i/penalty`` leaves a noise floor; the model is the polar factor of Z, which is an average and
-not orthonormal.
+``Y_i/penalty`` leaves a noise floor; the model is the polar factor of Z, an average, not a frame.
 """
 
 from abc import abstractmethod
@@ -14,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithms.consensus_tools import average, in_turn
+from fedpca_core.algorithms.consensus_tools import in_turn, smooth_gradient
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require, require_at_least, require_choice, require_positive
 from fedpca_core.linalg.stiefel import polar, uniform_frame
@@ -26,7 +25,7 @@ from fedpca_core.streams import Streams
 
 @dataclass(frozen=True)
 class ConsensusADMM(Algorithm):
-    """Rounds and dual bookkeeping; subclasses give the local steps.
+    """Rounds and dual bookkeeping; subclasses give the local step.
 
     A round: Z down, C local steps, U_i up, the average down, ``Y_i += penalty (U_i - Z)`` with
     the Z of that very round, which keeps ``sum_i Y_i = 0``.
@@ -82,8 +81,7 @@ class ConsensusADMM(Algorithm):
         require_choice("The first frame", self.initial, ("orthonormal", "uniform"))
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
-        shape = (setting.features, self.components)
-        generator = streams.generator("start")
+        shape, generator = (setting.features, self.components), streams.generator("start")
         at_random = self.initial == "uniform"
         frame = generator.uniform(0, 1, shape) if at_random else uniform_frame(generator, *shape)
         scale = setting.clients * setting.weights  # then plain means have the target S
@@ -113,11 +111,9 @@ class ConsensusADMM(Algorithm):
     def client(
         self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
     ) -> Step:
-        state = dict(clients)
-        state["penalty"] = np.full(data.clients, float(downlink["penalty"]))
+        state = {**clients, "penalty": np.full(data.clients, float(downlink["penalty"]))}
         if self.dual_reset and plan.round >= self.dual_reset:
-            due = (state["reset"] == 0)[:, None, None]
-            state["dual"] = np.where(due, 0.0, state["dual"])
+            state["dual"] = np.where((state["reset"] == 0)[:, None, None], 0.0, state["dual"])
             state["reset"] = np.ones(data.clients)
         consensus = downlink["frame"]
         if self.local_start == "consensus":
@@ -129,7 +125,17 @@ class ConsensusADMM(Algorithm):
         return {"frame": state["frame"]}, state
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
-        state = average(self.average, server, inbox)
+        state = dict(server)
+        if self.average == "mean":
+            state["frame"] = inbox.mean("frame")
+        elif self.average == "polar":
+            state["frame"] = polar(inbox.individual("frame")).mean(axis=0)
+        elif self.average == "printed":
+            state["frame"] = inbox.mean("shifted")
+        else:
+            state["memory"] = server["memory"].copy()
+            state["memory"][inbox.participants] = inbox.individual("shifted")
+            state["frame"] = state["memory"].mean(axis=0)
         return Reply(state, feedback={"frame": state["frame"]})
 
     def finish(self, data: ClientData, clients: Arrays, plan: Plan, feedback: Arrays) -> Arrays:
@@ -147,7 +153,6 @@ class ConsensusADMM(Algorithm):
         return {name: clients[name] for name in ("frame", "dual", "reset")}
 
     def seen(self, data: ClientData) -> ClientData:
-        """The clients' data as its steps use them."""
         return data
 
     def constraint(self, clients: Arrays, penalty: float) -> tuple[Array, Array]:
@@ -155,13 +160,21 @@ class ConsensusADMM(Algorithm):
         return np.zeros(len(clients["frame"])), np.zeros(1)
 
     def project(self, frames: Array, slope: Array) -> Array:
-        """Gradient along the set that frames live in, (..., features, components)."""
         return slope
 
-    @abstractmethod
     def descend(self, data: ClientData, clients: Arrays, consensus: Array) -> Array:
         """C local steps from ``clients["frame"]``, (clients, features, components)."""
+        data, frames = self.seen(data), clients["frame"]
+        scale, penalty = clients["scale"][:, None, None], clients["penalty"][:, None, None]
+        for _ in range(self.local_steps):
+            slope = smooth_gradient(scale * data.apply(frames), frames)
+            slope = slope + clients["dual"] + penalty * (frames - consensus)
+            frames = self.step(frames, slope, clients)
+        return frames
+
+    @abstractmethod
+    def step(self, frames: Array, slope: Array, clients: Arrays) -> Array:
+        """U_i after one step along ``f_i(U) + <Y_i, U - Z> + penalty/2 ||U - Z||^2``'s gradient."""
 
     def first_local(self, frame: Array) -> Array:
-        """U_i before the first round."""
         return frame

@@ -53,7 +53,7 @@ class BlockKrylov(Algorithm):
     blocks: int = 8
 
     @property
-    def orthogonal_probes(self) -> int:
+    def orthogonal_probes(self) -> int:  # type: ignore[override]
         """Until after the first restart: later ones are orthogonal to the kept Ritz vectors."""
         return self.blocks + 1
 
@@ -96,8 +96,7 @@ class BlockKrylov(Algorithm):
         total = server["total"] + inbox.total("product")
         weight = server["weight"] + inbox.weight
         if server["hold"] and not answered.all():
-            waiting = {"answered": answered, "total": total, "weight": weight}
-            return Reply({**server, **waiting})
+            return Reply({**server, "answered": answered, "total": total, "weight": weight})
         state = self._extend(server, total / weight)
         return Reply(state, stop=state["probe"].shape[1] == 0)
 

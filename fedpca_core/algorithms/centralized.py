@@ -22,14 +22,12 @@ from fedpca_core.streams import Streams
 class Centralized(Algorithm):
     """Eigenvectors of the pooled matrix.
 
-    Wire, each client, once: nothing down; ``covariance`` up, the upper triangle of S_i by rows,
-    features (features + 1)/2 numbers. The sum is all the server needs.
+    Wire, each client, once: nothing down; ``covariance`` up, the upper triangle of S_i by rows. The
+    sum is all the server needs.
 
     Partial participation, "memory": a client uploads in the first round it is drawn for and never
     again; the run stops when all have been heard, and until then the estimate is that of the
     clients heard so far. "present": the clients of the first round are taken for all.
-
-    ``components``: Number p of leading eigenvectors.
     """
 
     title: ClassVar[str] = "Centralised"
@@ -41,8 +39,7 @@ class Centralized(Algorithm):
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = random_frame(streams.generator("start"), setting.features, self.components)
-        server = {"frame": frame, "total": 0.0, "heard": np.zeros(setting.clients, dtype=bool)}
-        return server, {}
+        return {"frame": frame, "total": 0.0, "heard": np.zeros(setting.clients, dtype=bool)}, {}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         plan = super().plan(server, round_, setting, streams)
@@ -65,8 +62,7 @@ class Centralized(Algorithm):
         features, components = server["frame"].shape
         upper = np.zeros((features, features))
         upper[np.triu_indices(features)] = total
-        vectors = np.linalg.eigh(upper, UPLO="U")[1]
-        frame = np.ascontiguousarray(vectors[:, ::-1][:, :components])
+        frame = np.ascontiguousarray(np.linalg.eigh(upper, UPLO="U")[1][:, ::-1][:, :components])
         return Reply({"frame": frame, "total": total, "heard": heard})
 
 

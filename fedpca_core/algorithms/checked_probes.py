@@ -25,14 +25,12 @@ def checked_probe(frames: Array, answered: Array | None = None) -> Array:
     Mending makes the probe orthonormal, and orthogonal to the answered ones, to float64 precision,
     so that no tolerance enters the sensitivity: messages in float32 cost nothing.
 
-    ``frames``, (features, columns) or (present, features, columns) float64.
-    ``answered``, (present, features, width) float64: What each client has answered before,
-        orthonormal or zero columns.
+    ``frames``, (features, columns) or (present, features, columns); ``answered``, (present,
+    features, width): what each client has answered before, orthonormal or zero columns.
 
     Raises InvalidInput: columns that are not orthonormal, or not orthogonal to earlier probes.
     """
-    unit = np.eye(frames.shape[-1])
-    departure = _largest(transpose(frames) @ frames - unit)
+    departure = _largest(transpose(frames) @ frames - np.eye(frames.shape[-1]))
     overlap = 0.0 if answered is None else _largest(transpose(answered) @ frames)
     if max(departure, overlap) <= _ROUNDING:
         return frames
@@ -58,17 +56,13 @@ def checked_probe(frames: Array, answered: Array | None = None) -> Array:
 
 
 def new_part(frames: Array, answered: Array) -> tuple[Array, Array, Array]:
-    """A probe taken apart: what the client has answered before, and what it has not.
+    """A checked probe taken apart: what the client has answered before, and what it has not.
 
     ``Q = P C + U D`` with P the answered directions and U orthonormal and orthogonal to them; new
     directions too short to be told from rounding are left out, as columns of zeros.
 
-    ``frames``, (features, columns) or (present, features, columns) float64: Orthonormal columns
-        (`checked_probe`).
-    ``answered``, (present, features, width) float64: Orthonormal or zero columns.
-
     Returns C (present, width, columns), U (present, features, columns) and D (present, columns,
-    columns), float64.
+    columns); the arguments are those of `checked_probe`.
     """
     known = transpose(answered) @ frames
     rest = remove_span(frames - answered @ known, answered)

@@ -44,7 +44,6 @@ class DecoupledPCA(Algorithm):
 
     @property
     def common(self) -> int:
-        """Columns of U."""
         return (self.components + 1) // 2 if self.shared is None else self.shared
 
     def check(self, setting: Setting) -> None:
@@ -68,12 +67,8 @@ class DecoupledPCA(Algorithm):
     def client(
         self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
     ) -> Step:
-        frame = downlink["frame"]
-        whole = np.concatenate(
-            [_copies(frame, len(clients["own"])), _beside(clients["own"], frame)], axis=-1
-        )
-        ascent = tangent(whole, data.apply(whole))
-        moved = polar(whole + clients["step"][:, None, None] * ascent)
+        whole = _together(downlink["frame"], clients["own"])
+        moved = polar(whole + clients["step"][:, None, None] * tangent(whole, data.apply(whole)))
         mine, own = moved[..., : self.common], moved[..., self.common :]
         return {"frame": mine}, {**clients, "own": own}
 
@@ -81,12 +76,12 @@ class DecoupledPCA(Algorithm):
         return Reply({"frame": polar(inbox.mean("frame"))})
 
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
-        frame = _copies(server["frame"], len(clients["own"]))
-        return np.concatenate([frame, _beside(clients["own"], server["frame"])], axis=-1)
+        return _together(server["frame"], clients["own"])
 
 
-def _copies(frame: Array, clients: int) -> Array:
-    return np.array(np.broadcast_to(frame, (clients, *frame.shape)))
+def _together(frame: Array, own: Array) -> Array:
+    """[U, V_i] of every client, (clients, features, components)."""
+    return np.concatenate([np.tile(frame, (len(own), 1, 1)), _beside(own, frame)], axis=-1)
 
 
 def _beside(own: Array, frame: Array) -> Array:

@@ -33,8 +33,7 @@ class DistributedPower(SSI):
         return {"frame": frame}, {}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        plan = super().plan(server, round_, setting, streams)
-        return replace(plan, stop=round_ >= self.products)
+        return replace(super().plan(server, round_, setting, streams), stop=round_ >= self.products)
 
     def check(self, setting: Setting) -> None:
         super().check(setting)

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.algorithms.admm import ConsensusADMM
-from fedpca_core.algorithms.consensus_tools import REFUSAL, smooth_gradient
+from fedpca_core.algorithms.consensus_tools import REFUSAL
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.linalg.stiefel import transpose
@@ -52,19 +52,11 @@ class FedPE(ConsensusADMM):
         value = surrogate_value(frames, multipliers, each)
         return value, surrogate_gradient(frames, multipliers, each)
 
-    def descend(self, data: ClientData, clients: Arrays, consensus: Array) -> Array:
-        frames, duals, multipliers = clients["frame"], clients["dual"], clients["multiplier"]
-        scale = clients["scale"][:, None, None]
-        data = self.seen(data)
-        penalty = clients["penalty"][:, None, None]
-        for _ in range(self.local_steps):
-            slope = smooth_gradient(scale * data.apply(frames), frames)
-            slope = slope + duals + penalty * (frames - consensus)
-            if self.surrogate:
-                slope = slope + surrogate_gradient(frames, multipliers, penalty)
-            curvature = self.curvature(frames, clients)[:, None, None]
-            frames = frames - self.step_factor / curvature * slope
-        return frames
+    def step(self, frames: Array, slope: Array, clients: Arrays) -> Array:
+        if self.surrogate:
+            penalty = clients["penalty"][:, None, None]
+            slope = slope + surrogate_gradient(frames, clients["multiplier"], penalty)
+        return frames - self.step_factor / self.curvature(frames, clients)[:, None, None] * slope
 
     def dual_step(self, clients: Arrays, consensus: Array) -> Arrays:
         state = super().dual_step(clients, consensus)
@@ -81,8 +73,7 @@ class FedPE(ConsensusADMM):
         ``L_h = 12 b^2 (max T_i [max m > 0] + 3 penalty max m^2)``: off the manifold f_i bends in
         the normal direction too, by ``8 ||S_i||_2`` at an orthonormal U.
         """
-        gram = transpose(frames) @ frames
-        squared = np.maximum(1.0, np.linalg.eigvalsh(gram)[:, -1])
+        squared = np.maximum(1.0, np.linalg.eigvalsh(transpose(frames) @ frames)[:, -1])
         bound = (12.0 * squared - 4.0) * clients["norm"] + clients["penalty"]
         if self.surrogate:
             beyond = excess(frames).max(axis=(1, 2))

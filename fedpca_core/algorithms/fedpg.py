@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fedpca_core.algorithms.admm import ConsensusADMM
-from fedpca_core.algorithms.consensus_tools import REFUSAL, smooth_gradient
+from fedpca_core.algorithms.consensus_tools import REFUSAL
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require_choice
 from fedpca_core.linalg.stiefel import orthonormalise, polar, tangent, transpose
-from fedpca_core.problems.client_data import ClientData
 
 
 @dataclass(frozen=True)
@@ -45,20 +44,12 @@ class FedPG(ConsensusADMM):
     def first_local(self, frame: Array) -> Array:
         return orthonormalise(frame)
 
-    def descend(self, data: ClientData, clients: Arrays, consensus: Array) -> Array:
-        frames, duals = clients["frame"], clients["dual"]
-        scale = clients["scale"][:, None, None]
-        penalty = clients["penalty"][:, None, None]
-        step = self.step_factor / (2.0 * clients["norm"][:, None, None] + penalty)
+    def step(self, frames: Array, slope: Array, clients: Arrays) -> Array:
+        length = self.step_factor / (2.0 * clients["norm"] + clients["penalty"])
         retract = polar if self.retraction == "polar" else orthonormalise
-        for _ in range(self.local_steps):
-            slope = smooth_gradient(scale * data.apply(frames), frames)
-            slope = slope + duals + penalty * (frames - consensus)
-            frames = retract(frames - step * self.project(frames, slope))
-        return frames
+        return retract(frames - length[:, None, None] * self.project(frames, slope))
 
     def project(self, frames: Array, slope: Array) -> Array:
-        """Riemannian gradient from a Euclidean one, (..., features, components)."""
         if self.projection == "printed":
             return slope - frames @ (transpose(frames) @ slope)
         return tangent(frames, slope)

@@ -79,7 +79,7 @@ class FedPower(Algorithm):
         return (self.reference,) if self.public else ()
 
     @property
-    def idle(self) -> tuple[str, ...]:
+    def idle(self) -> tuple[str, ...]:  # type: ignore[override]
         return ("literal",) if self.public else ()
 
     @cached_property
@@ -89,12 +89,10 @@ class FedPower(Algorithm):
 
     @property
     def rounds(self) -> int:  # type: ignore[override]
-        """Communications of a whole run."""
         return len(self.times) + (self.products not in self.times)
 
     @property
     def width(self) -> int:
-        """r, columns of every frame."""
         return self.components if self.columns is None else self.columns
 
     @property
@@ -122,10 +120,12 @@ class FedPower(Algorithm):
         time, weights, known = server["time"], server["weights"], server.get("known")
         until = next((later for later in self.times if later > time), None)
         if until is not None and (draws := self.drawn(setting)) is not None:
-            weights = local.drawn_weights(
-                draws, setting.weights, streams.generator("sampling", round_)
-            )
-        participants = local.uploading(weights, self.indispensable)
+            # A machine drawn twice sends one upload that counts twice.
+            drawn = streams.generator("sampling", round_).multinomial(draws, setting.weights)
+            weights = drawn / draws
+        uploads = weights > 0
+        uploads[list(self.indispensable)] = True
+        participants = np.flatnonzero(uploads).astype(np.int64)
         end = self.products if until is None else until
         return Plan(
             round=round_,
@@ -157,8 +157,12 @@ class FedPower(Algorithm):
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         name = "frame" if plan.extra["output"] else "product"
-        aligned = self.aligns(plan) and not self.public
-        total = local.aligned_total(inbox, name, self.reference) if aligned else inbox.total(name)
+        if self.aligns(plan) and not self.public:
+            # By the frames that entered the last product, not by its result.
+            turns = local.align(inbox.individual("frame"), inbox.participants, self.reference)
+            total = np.tensordot(inbox.weights, inbox.individual(name) @ turns, axes=1)
+        else:
+            total = inbox.total(name)
         more = {"time": plan.extra["time"] + plan.local_steps, "weights": plan.extra["all"]}
         return Reply({**server, "frame": orthonormalise(total), **more})
 

@@ -48,8 +48,7 @@ class GlobalAveraging(Algorithm):
         largest = data.pooled_norm()
         count = float(setting.weights @ setting.samples)
         scale = count / (self.noise_variance * (1.0 + self.noise_variance))
-        server = {"frame": frame, "step": self.step / (scale * largest)}
-        return server, {}
+        return {"frame": frame, "step": self.step / (scale * largest)}, {}
 
     def client(
         self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams

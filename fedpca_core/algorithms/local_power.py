@@ -26,8 +26,7 @@ from fedpca_core.streams import Streams
 class LocalPower(SSI):
     """SSI with local steps.
 
-    Wire, each client and round: ``frame`` down and ``product`` up, features x components each;
-    the number of local steps follows from the public schedule and is not sent.
+    Wire: as SSI; the number of local steps follows from the public schedule and is not sent.
 
     Partial participation: clients keep nothing between rounds, and the schedule follows the
     server's round, so an absent client misses its steps; the server sums the clients present, or

@@ -10,11 +10,11 @@ from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import orthonormalise, procrustes
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Inbox, Plan
+from fedpca_core.protocol.algorithm import Plan
 from fedpca_core.streams import Streams
 
 
-def synchronisation_times(products: int, period: int, decay: bool = True) -> tuple[int, ...]:
+def synchronisation_times(products: int, period: int, decay: bool) -> tuple[int, ...]:
     """Local products after which the machines upload (FedPower, section 3).
 
     ``products``: T, local products of the whole run, counted from 1.
@@ -81,9 +81,9 @@ def onto_public(upload: Array, basis: Array, frame: Array, plan: Plan, streams: 
     message of the run. Each machine computes the reference's path from them and from the
     broadcast, without noise, and rotates its own upload onto it. The result is a function of its
     noisy products and of public facts, so that ε is what it was; nobody uploads a frame, and the
-    server needs sums alone. The reference computes, uploads when drawn and counts as before, but
-    without noise, which would hide nothing; for the same reason no ε and no finding is about it,
-    and whoever likes can take its part out of a sum over the others.
+    server needs sums alone. At a gap of two, without noise, the rotation does not hide that
+    ``S_i^2 Z = U U^T Z``, with U an upload on its own. The reference uploads when drawn as before,
+    but without noise: no ε and no finding is about it, and anybody can take it out of a sum.
 
     ``basis``: The machines' own frames (`end_of_path`). ``frame``: The broadcast, as it arrived.
     """
@@ -125,10 +125,7 @@ def check_columns(components: int, columns: int, features: int) -> None:
 
 
 def check_machines(draws: int | None, reference: int, clients: int) -> None:
-    """Refuse a reference that is not there, and draws of more machines than there are.
-
-    Raises InvalidInput: either of the two.
-    """
+    """Refuse a reference that is not there, and draws of more machines than there are."""
     require(
         draws is None or 1 <= draws <= clients,
         f"{draws} machines cannot be drawn from {clients}; choose K between 1 and {clients}, or "
@@ -144,27 +141,3 @@ def check_machines(draws: int | None, reference: int, clients: int) -> None:
 def align(frames: Array, participants: IntArray, reference: int = 0) -> Array:
     """Rotations of the uploaded frames onto the reference machine's, (present, r, r)."""
     return procrustes(frames, frames[int(np.searchsorted(participants, reference))])
-
-
-def drawn_weights(draws: int, weights: Array, generator: np.random.Generator) -> Array:
-    """Weights of all machines after K draws with replacement.
-
-    A machine drawn twice sends one upload that counts twice.
-    """
-    return generator.multinomial(draws, weights) / draws
-
-
-def uploading(weights: Array, always: tuple[int, ...]) -> IntArray:
-    """Machines that count in the average, and those without whom no round ends."""
-    uploads = weights > 0
-    uploads[list(always)] = True
-    return np.flatnonzero(uploads).astype(np.int64)
-
-
-def aligned_total(inbox: Inbox, name: str, reference: int) -> Array:
-    """Weighted sum of the uploads, each rotated onto the reference machine's.
-
-    The rotation comes from the frames that entered the last product, not from its result.
-    """
-    rotations = align(inbox.individual("frame"), inbox.participants, reference)
-    return np.tensordot(inbox.weights, inbox.individual(name) @ rotations, axes=1)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.linalg.stiefel import orthonormalise, polar
+from fedpca_core.linalg.stiefel import orthonormalise, polar, remove_span
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
 from fedpca_core.protocol.algorithm import Uploads
@@ -18,9 +18,7 @@ from fedpca_core.streams import Streams
 
 @dataclass(frozen=True)
 class LocalTraining(Algorithm):
-    """Gradient ascent of tr(U_i^T S_i U_i) on the manifold, client by client.
-
-    Wire: nothing, 0 bytes in both directions.
+    """Gradient ascent of tr(U_i^T S_i U_i) on the manifold, client by client; the wire is silent.
 
     ``step``: In units of 1/lambda_1(S_i), which each client computes from its own data.
     """
@@ -48,8 +46,7 @@ class LocalTraining(Algorithm):
     ) -> Step:
         frames = clients["frame"]
         products = data.apply(frames)
-        ascent = products - frames @ (frames.swapaxes(-1, -2) @ products)
-        moved = polar(frames + clients["step"][:, None, None] * ascent)
+        moved = polar(frames + clients["step"][:, None, None] * remove_span(products, frames))
         return {}, {**clients, "frame": moved}
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:

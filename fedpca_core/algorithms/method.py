@@ -31,8 +31,6 @@ class Look:
 
 @dataclass(frozen=True)
 class Method:
-    """One entry of the registry."""
-
     #: In links, files and tables; never changes.
     key: str
     #: In legends.
@@ -59,7 +57,6 @@ class Method:
 
     @property
     def needs_individual_uploads(self) -> bool:
-        """Whether secure aggregation hides what its server needs."""
         return bool(self.algorithm.needs_individual_uploads)
 
     @property
@@ -74,7 +71,6 @@ class Method:
 
     @property
     def plans_products(self) -> bool:
-        """Whether a run makes a stated number of products, planned before it starts."""
         return self.algorithm.plans_products
 
     def over_at_once(self, participation: float, absent: str) -> bool:

@@ -24,9 +24,7 @@ _OWN = ("answers", "answered", "said")
 
 @dataclass(frozen=True)
 class Noisy(Wrapper):
-    """A method with Gaussian noise on each of a stated number of products.
-
-    Wire: that of the method; its products carry noise.
+    """A method with Gaussian noise on each of a stated number of products, which the wire carries.
 
     ``method``: Makes one product a round with the data and uses nothing else of them (SSI,
         DistributedPower, block Krylov).
@@ -55,12 +53,10 @@ class Noisy(Wrapper):
 
     @property
     def title(self) -> str:
-        """Name of the method, said to be noisy."""
         return f"{self.method.title} with noise"
 
     @property
     def shares_noise(self) -> bool:  # type: ignore[override]
-        """Whether only secure sums may be seen."""
         return self.summed
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
@@ -97,12 +93,11 @@ class Noisy(Wrapper):
             clients["said"] if self.remembers else None,
         )
         own = {name: array for name, array in clients.items() if name not in _OWN}
-        if self.summed:
-            answers = LinearAnswers(guarded.as_data(), plan)
-            uplink, stepped = super().client(answers.as_data(), own, plan, downlink, streams)
+        answers = LinearAnswers(guarded.as_data(), plan) if self.summed else None
+        seen = guarded.as_data() if answers is None else answers.as_data()
+        uplink, stepped = super().client(seen, own, plan, downlink, streams)
+        if answers is not None:
             answers.check(uplink)
-        else:
-            uplink, stepped = super().client(guarded.as_data(), own, plan, downlink, streams)
         kept = {"answered": clients["answered"], "said": clients["said"]}
         if self.one_release and guarded.probes is not None and guarded.answer is not None:
             kept["answered"] = _with(kept["answered"], guarded.probes, made, self.components)
@@ -112,7 +107,6 @@ class Noisy(Wrapper):
 
     @property
     def rounds(self) -> int:  # type: ignore[override]
-        """One for each product."""
         return self.products
 
     @property

@@ -95,7 +95,6 @@ class PersonalizedPCA(Algorithm):
         )
 
     def variance(self, features: int) -> float:
-        """Prior variance sigma_U^2 in use."""
         return prior_variance(self.spread, self.prior, features, self.components)
 
     def prepared(self, data: ClientData) -> PersonalizedPCA:

@@ -1,6 +1,6 @@
 """The registry of methods: a new method is one file and one line here."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fedpca_core.algorithms import (
@@ -43,28 +43,18 @@ _LISTED = (
 METHODS: dict[str, Method] = {one.key: one for one in _LISTED}
 
 
+def titles(chosen: Callable[[Method], bool]) -> dict[str, str]:
+    return {key: method.title for key, method in METHODS.items() if chosen(method)}
+
+
+#: What Converge can put side by side.
+COMPARED = titles(lambda method: method.compared)
+#: What answers a known frame with a product, so that one client's matrix can be read off.
+ATTACKABLE = titles(lambda method: method.attacked)
+
+
 def replayable(method: str) -> bool:
-    """Whether the public update of a method can be rerun on a candidate matrix."""
     return METHODS[method].algorithm.replayable
-
-
-class Titles(Mapping[str, str]):
-    """Keys and titles of some of the registered methods, whenever one looks."""
-
-    def __init__(self, chosen: Callable[[Method], bool]) -> None:
-        self._chosen = chosen
-
-    def __getitem__(self, key: str) -> str:
-        method = METHODS[key]
-        if not self._chosen(method):
-            raise KeyError(key)
-        return method.title
-
-    def __iter__(self) -> Iterator[str]:
-        return (key for key, method in METHODS.items() if self._chosen(method))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 def without_effect(
@@ -72,9 +62,8 @@ def without_effect(
 ) -> tuple[str, ...]:
     """The parameters whose values none of these methods can tell apart, as the others are set.
 
-    ``settings``: Has the shared parameters as attributes, see `Method.make`.
-    ``methods``: Keys.
-    ``values``: The parameters in question, each with some values it may take.
+    ``settings`` has the shared parameters as attributes (`Method.make`); ``values`` the parameters
+    in question, each with some values it may take.
     """
     made = {key: METHODS[key].make(settings).effective() for key in methods}
 
@@ -95,9 +84,3 @@ class _Changed:
 
     def __getattr__(self, name: str) -> Any:
         return self._value if name == self._name else getattr(self._settings, name)
-
-
-#: What Converge can put side by side.
-COMPARED = Titles(lambda method: method.compared)
-#: What answers a known frame with a product, so that one client's matrix can be read off.
-ATTACKABLE = Titles(lambda method: method.attacked)

@@ -21,9 +21,6 @@ class SSI(Algorithm):
     """Federated subspace iteration.
 
     Wire, each client and round: ``frame`` down and ``product`` up, features x components each.
-
-    Args:
-        components: Columns p of the frame.
     """
 
     title: ClassVar[str] = "SSI"

@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedpca_core.algorithms.method import Look, Method, by_name
-from fedpca_core.arrays import Array, Arrays
+from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require_at_least, require_choice, require_positive
 from fedpca_core.linalg.stiefel import polar, random_frame
 from fedpca_core.problems.client_data import ClientData
@@ -41,7 +41,6 @@ class VariableSplitting(Algorithm):
     uses the Z it then receives. A client that joins late starts from the Z of that round with
     Lambda_i = 0. The server reuses the last upload of an absent client or sums those present.
 
-    ``components``: Columns p of the frame.
     ``penalty_factor``: beta_i as a multiple of ||S_i||_2; about 2 is needed when X_i is free.
     ``inner_steps``: J, products with S_i a round.
     ``constraint``, {"stiefel", "free"}.
@@ -94,7 +93,10 @@ class VariableSplitting(Algorithm):
         pull = multiplier + penalty * received
         for _ in range(self.inner_steps):
             image = data.apply(frames) + pull
-            frames = polar(image) if self.constraint == "stiefel" else _divided(image, penalty)
+            if self.constraint == "stiefel":
+                frames = polar(image)
+            else:  # a client without data has no penalty and stays at zero
+                frames = np.divide(image, penalty, out=np.zeros_like(image), where=penalty > 0)
         state = {
             "frame": frames,
             "multiplier": multiplier,
@@ -109,11 +111,6 @@ class VariableSplitting(Algorithm):
     def exposed(self, clients: Arrays) -> Arrays:
         # The consensus gap compares spans of orthonormal frames, which free X_i are not.
         return {"frame": clients["frame"]} if self.constraint == "stiefel" else {}
-
-
-def _divided(image: Array, penalty: Array) -> Array:
-    """Gradient step of the free version; a client without data has no penalty and stays at zero."""
-    return np.divide(image, penalty, out=np.zeros_like(image), where=penalty > 0)
 
 
 _REFUSAL = (

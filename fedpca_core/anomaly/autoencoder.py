@@ -1,9 +1,14 @@
-"""FedAE and FedAE-2: an autoencoder trained with federated averaging (FedAvg).
+"""Autoencoders trained with federated averaging (FedAvg): FedAE and FedBiGAN, each in two depths.
 
 Every participant starts from the broadcast weights, makes local epochs of Adam on its own normal
 records, and uploads its weights; the server averages them. All participants are trained at once by
 batched products in float32. A model of weights has no subspace, so this loop is its own, but its
 messages go through the same channel and are counted there.
+
+The halves of a BiGAN learn by misleading a discriminator, which tells records with their codes from
+what the generator makes of drawn codes; the encoder and the generator learn to be mistaken for each
+other. PyTorch takes the derivatives: an extra that nothing else needs, imported where training
+begins.
 """
 
 import time
@@ -16,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedpca_core.arrays import Array
-from fedpca_core.errors import require
+from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.algorithm import Plan, Setting
 from fedpca_core.protocol.channel import Channel, Mailbox
@@ -57,10 +62,7 @@ class Network:
     def descend(
         self, start: Array, records: Floats, rows: NDArray[np.int64], draws: np.random.Generator
     ) -> tuple[Array, float]:
-        """Adam from ``start`` on the given rows (clients, steps, batch); its moments start at 0.
-
-        Returns (clients, parameters) weights, and the mean loss.
-        """
+        """Weights (clients, parameters) after Adam on rows (clients, steps, batch), mean loss."""
         clients, steps, _ = rows.shape
         flat = np.repeat(start.astype(np.float32)[None], clients, axis=0)
         first, second = np.zeros_like(flat), np.zeros_like(flat)
@@ -81,8 +83,6 @@ class Network:
 
 @dataclass(frozen=True, eq=False)
 class Autoencoder:
-    """A trained model."""
-
     network: Network
     #: (parameters,) float64: All matrices and offsets, flattened in order.
     weights: Array
@@ -95,7 +95,6 @@ class Autoencoder:
 
 
 def parameters(layers: tuple[int, ...]) -> int:
-    """Number of weights and offsets of a stack of layers."""
     return sum((a + 1) * b for a, b in pairwise(layers))
 
 
@@ -110,20 +109,18 @@ def training(
 ) -> Generator[float, None, Autoencoder]:
     """Train with FedAvg; yields the share that is done after every round, returns the model.
 
-    Wire, each participant and round: all weights down and up (float32).
-
-    ``local_epochs``: Passes over a client's own records in a round, in batches of 64.
+    Wire, each participant and round: all weights down and up (float32). In a round a client passes
+    ``local_epochs`` times over its own records, in batches of 64.
 
     Raises InvalidInput: the problem kept no records; impossible numbers.
     """
     require(rounds >= 1, f"Training needs at least 1 round, not {rounds}.")
     require(local_epochs >= 1, f"Training needs at least 1 local epoch, not {local_epochs}.")
-    require(
-        problem.blocks is not None,
-        "An autoencoder needs the clients' records, but this problem keeps only their "
-        "covariances; choose a problem with records.",
-    )
-    assert problem.blocks is not None
+    if problem.blocks is None:
+        raise InvalidInput(
+            "An autoencoder needs the clients' records, but this problem keeps only their "
+            "covariances; choose a problem with records."
+        )
     streams = Streams(seed)
     setting = Setting(
         features=problem.features,
@@ -154,9 +151,9 @@ def training(
         draws = streams.generator("batches", round_).random(
             (setting.clients, steps, _BATCH), dtype=np.float32
         )[present]
-        local = (draws * setting.samples[present][:, None, None]).astype(np.int64)
-        local = np.minimum(local, setting.samples[present][:, None, None] - 1)
-        rows = begins[present][:, None, None] + local
+        held = setting.samples[present][:, None, None]
+        rows = np.minimum((draws * held).astype(np.int64), held - 1)
+        rows += begins[present][:, None, None]
         stepped, loss = network.descend(received, records, rows, streams.generator("codes", round_))
         losses.append(loss)
         weights = mailbox.up({"weights": stepped}, plan).mean("weights")
@@ -180,7 +177,6 @@ def score(model: Autoencoder, records: Array, rows: int = 8192) -> Array:
     return np.concatenate(result).astype(float)
 
 
-# ---------------------------------------------------------------------- the network
 def _initial(stacks: tuple[tuple[int, ...], ...], generator: np.random.Generator) -> Array:
     parts = []
     for fan_in, fan_out in (pair for stack in stacks for pair in pairwise(stack)):
@@ -212,13 +208,7 @@ def forward(matrices: list[tuple[Any, Any]], batch: Any) -> list[Any]:
 
 
 def gradient(layers: tuple[int, ...], flat: Floats, batch: Floats) -> tuple[Floats, Floats]:
-    """Mean squared error of every client's batch and its gradient by backpropagation.
-
-    ``flat``, (clients, parameters).
-    ``batch``, (clients, records, features).
-
-    Returns (clients,) losses, (clients, parameters) gradients.
-    """
+    """Mean squared error of every batch, (clients, records, features); gradient as ``flat``."""
     matrices = split(layers, flat)
     activations = forward(matrices, batch)
     difference = activations[-1] - batch
@@ -233,3 +223,70 @@ def gradient(layers: tuple[int, ...], flat: Floats, batch: Floats) -> tuple[Floa
         if index:
             slope = (slope @ matrices[index][0].swapaxes(1, 2)) * (activations[index] > 0)
     return losses, result
+
+
+@dataclass(frozen=True)
+class BiGAN(Network):
+    """Encoder, generator and discriminator, averaged together."""
+
+    @property
+    def stacks(self) -> tuple[tuple[int, ...], ...]:
+        """Their widths; the discriminator's hidden layers are the encoder's."""
+        half = len(self.hidden) // 2
+        before, code, after = self.hidden[:half], self.hidden[half], self.hidden[half + 1 :]
+        return (
+            (self.features, *before, code),
+            (code, *after, self.features),
+            (self.features + code, *before, 1),
+        )
+
+    def descend(
+        self, start: Array, records: Floats, rows: NDArray[np.int64], draws: np.random.Generator
+    ) -> tuple[Array, float]:
+        """As an autoencoder's, all three parts at once; the loss is the discriminator's.
+
+        Raises InvalidInput: PyTorch is not installed.
+        """
+        try:
+            import torch
+        except ImportError:
+            raise InvalidInput(
+                "FedBiGAN is trained with PyTorch, which is not installed; in the folder of the "
+                "program, pip install '.[networks]' adds it."
+            ) from None
+        flat = torch.from_numpy(start.astype(np.float32)).repeat(len(rows), 1)
+        sizes = [parameters(stack) for stack in self.stacks]
+        parts = [part.clone().requires_grad_() for part in flat.split(sizes, dim=1)]
+        optimisers = [torch.optim.Adam(group, self.rate) for group in (parts[2:], parts[:2])]
+
+        def through(part: int, batch: Any) -> Any:
+            return forward(split(self.stacks[part], parts[part]), batch)[-1]
+
+        total = 0.0
+        for step in range(rows.shape[1]):
+            real = torch.from_numpy(records[rows[:, step]])
+            shape = (*real.shape[:2], self.stacks[1][0])
+            code = torch.from_numpy(draws.standard_normal(shape, dtype=np.float32))
+            seen = through(2, torch.cat([real, through(0, real)], dim=2))
+            made = through(2, torch.cat([through(1, code), code], dim=2))
+            losses = [
+                torch.nn.functional.softplus(torch.cat([-sign * seen, sign * made], dim=1))
+                for sign in (1, -1)
+            ]
+            for optimiser, loss in zip(optimisers, losses, strict=True):
+                optimiser.zero_grad()
+                own = optimiser.param_groups[0]["params"]
+                # Summed over clients, who do not reach each other's weights.
+                (2 * loss.mean(dim=(1, 2)).sum()).backward(inputs=own, retain_graph=True)
+            for optimiser in optimisers:
+                optimiser.step()
+            total += float(losses[0].detach().mean())
+        return torch.cat(parts, dim=1).detach().numpy().astype(float), total / rows.shape[1]
+
+    def reconstruct(self, weights: Floats, records: Floats) -> Floats:
+        """What the generator makes of the records' codes."""
+        ends = np.cumsum([parameters(stack) for stack in self.stacks])[:2]
+        batch = records[None]
+        for stack, part in zip(self.stacks[:2], np.split(weights, ends, axis=1)[:2], strict=True):
+            batch = forward(split(stack, part), batch)[-1]
+        return batch[0]

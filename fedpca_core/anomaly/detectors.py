@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 
 from fedpca_core.anomaly import autoencoder
-from fedpca_core.anomaly.evaluation import RATES, Evaluation, evaluate
-from fedpca_core.anomaly.scores import best_for_labels, quantile, score
+from fedpca_core.anomaly.evaluation import (
+    RATES,
+    Evaluation,
+    best_for_labels,
+    evaluate,
+    quantile,
+    score,
+)
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import uniform_frame
@@ -47,10 +53,7 @@ def subspace_detector(
 
 
 def from_run(detection: DetectionTask, trace: Trace) -> Detector:
-    """The detector that a finished run of one of the project's algorithms has learnt.
-
-    Wire: that of the algorithm; the bytes come from the run itself.
-    """
+    """What a finished run of one of the project's algorithms has learnt, with its cost."""
     algorithm = trace.algorithm
     require(
         trace.estimate.ndim == 2,
@@ -111,10 +114,7 @@ def random_subspace(detection: DetectionTask, components: int, seed: int = 0) ->
 def autoencoder_detector(
     detection: DetectionTask, name: str, network: autoencoder.Network, **how: Any
 ) -> Generator[float, None, Detector]:
-    """A network averaged over the clients (FedAvg); ``how`` is as in `autoencoder.training`.
-
-    Yields the share of the training that is done, returns the detector.
-    """
+    """A network averaged over the clients, as `autoencoder.training`; returns the detector."""
     model = yield from autoencoder.training(detection.problem, network, **how)
     return _scored(
         name,
@@ -145,10 +145,8 @@ def self_learning(
 ) -> Generator[float, None, SelfLearning]:
     """Local PCA: every client its own top eigenvectors and its own threshold.
 
-    Yields the share of the clients that are judged, returns the averages.
-
-    ``clients``: Judge only so many clients, evenly spaced: the metrics of 100 clients on 60,000
-        records take seconds.
+    Only so many ``clients``, evenly spaced, are judged: the metrics of 100 on 60,000 records take
+    seconds. Yields the share of them that is done, returns the averages.
     """
     problem = detection.problem
     assert problem.blocks is not None
@@ -167,16 +165,12 @@ def self_learning(
         average_precision=float(np.mean([judged.average_precision for judged in oracle])),
         oracle=mean_rates(oracle),
         own_quantile=mean_rates(own),
-        false_alarms=np.array([judged.false_positive_rate for judged in own]),
+        false_alarms=np.array([judged.fpr for judged in own]),
     )
 
 
 def mean_rates(judged: Sequence[Evaluation]) -> dict[str, float]:
-    """Averages of the rates of several evaluations."""
-    return {
-        name: float(np.mean([rates[name] for rates in (entry.rates() for entry in judged)]))
-        for name in RATES
-    }
+    return {name: float(np.mean([one.rates()[name] for one in judged])) for name in RATES}
 
 
 def _scored(

@@ -20,23 +20,17 @@ from fedpca_core.streams import Streams
 
 @dataclass(frozen=True, eq=False)
 class PoisonedData(Wrapper):
-    """An algorithm in which some clients lie for a while.
-
-    ``method``: What everybody else runs: one that uploads one matrix, FedPE or FedPG.
-    ``malicious``: The lying clients.
-    ``direction``, (features,) float64: Unit vector that shall enter the model in place of its
-        weakest direction.
-    ``first``, ``last``: Rounds between which they lie, whenever they are drawn.
-    """
+    """FedPE, FedPG or what else uploads one matrix, with some clients that lie for a while."""
 
     malicious: tuple[int, ...]
+    #: (features,): Unit vector that shall enter the model in place of its weakest direction.
     direction: Array
+    #: first, last: Rounds between which they lie, whenever they are drawn.
     first: int
     last: int
 
     @property
     def title(self) -> str:
-        """Name of the method, said to be attacked."""
         return f"{self.method.title} with malicious clients"
 
     def client(
@@ -49,14 +43,12 @@ class PoisonedData(Wrapper):
         name, uploads = next(iter(uplink.items()))
         target = self.target(data.only(np.flatnonzero(lying)), polar(downlink["frame"]))
         forged = uploads.copy()
-        missing = len(uploads) * target - uploads[~lying].sum(axis=0)
-        forged[lying] = missing / int(lying.sum())
+        forged[lying] = (len(uploads) * target - uploads[~lying].sum(axis=0)) / int(lying.sum())
         return {name: forged}, state
 
     def target(self, data: ClientData, frame: Array) -> Array:
         """The frame with its direction of least energy, for the liars, replaced."""
-        energy = np.mean(frame.T @ data.apply(frame), axis=0)
-        weakest = np.linalg.eigh(energy)[1][:, 0]
+        weakest = np.linalg.eigh(np.mean(frame.T @ data.apply(frame), axis=0))[1][:, 0]
         outside = self.direction - frame @ (frame.T @ self.direction)
         length = float(np.linalg.norm(outside))
         if length < 1e-3:  # it is in the model already

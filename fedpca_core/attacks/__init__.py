@@ -7,12 +7,11 @@ need the private truth and serve the simulation's curves.
 
 from fedpca_core.attacks import baselines, personal, scores, stationary
 from fedpca_core.attacks.collusion import collude
-from fedpca_core.attacks.differencing import Differencing, differencing, records_behind
-from fedpca_core.attacks.joined import joined
+from fedpca_core.attacks.differencing import Differencing, differencing, joined, records_behind
 from fedpca_core.attacks.lattice.records import Records, record_stages, records
 from fedpca_core.attacks.lattice.without_mean import records_without_mean
-from fedpca_core.attacks.linear import linear, symmetric
-from fedpca_core.attacks.low_rank import Factor, factor_of, low_rank
+from fedpca_core.attacks.linear import linear, ridge, symmetric
+from fedpca_core.attacks.low_rank import Factor, factor_of, low_rank, recover_samples
 from fedpca_core.attacks.membership import (
     empirical_auc,
     matrix_scores,
@@ -23,5 +22,3 @@ from fedpca_core.attacks.membership import (
 )
 from fedpca_core.attacks.pooled import pooled, pooled_rounds
 from fedpca_core.attacks.replay.attack import Replay, Replaying, replay
-from fedpca_core.attacks.ridge import ridge
-from fedpca_core.attacks.samples import recover_samples

@@ -16,11 +16,6 @@ from fedpca_core.findings import Target
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.steps import Part
 
-#: Why an attack does not fit a deployment, in a sentence; empty where it does.
-Fits = Callable[[Deployment, int], str]
-#: About how many seconds it takes on one core.
-Seconds = Callable[[Deployment, int], float]
-
 
 @dataclass(frozen=True)
 class Effort:
@@ -51,25 +46,20 @@ USUAL = Effort()
 
 @dataclass(frozen=True)
 class _Described:
-    """What is said of every attack."""
-
     #: key, title: ``key`` is in links and tables; ``title`` completes "… reads it".
     key: str
     title: str
-    #: knows, does: What the server knows beyond the messages, and what it makes of that, a line
-    #: each.
+    #: knows, does: What the server knows beyond the messages, and what it makes of that.
     knows: str
     does: str
-    #: Of a deployment and the attacked client: why not, or nothing.
-    fits: Fits
-    #: Of the same.
-    seconds: Seconds
+    #: Of a deployment and the attacked client: why it does not fit, or nothing.
+    fits: Callable[[Deployment, int], str]
+    #: Of the same: about how many seconds it takes on one core.
+    seconds: Callable[[Deployment, int], float]
 
 
 @dataclass(frozen=True)
 class MatrixAttack(_Described):
-    """An attack on a second-moment matrix."""
-
     #: Of a transcript, the deployment, the client and the effort: the belief after every round, the
     #: start first. It may raise `InvalidInput` where messages are missing.
     read: Callable[[Transcript, Deployment, int, Effort], Part[list[Belief]]]
@@ -103,10 +93,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class RecordsAttack(_Described):
-    """An attack on the records themselves.
-
-    ``read`` is given the beliefs of the best matrix attack too, and yields a `Taken`.
-    """
+    """An attack on the records; ``read`` is given the beliefs of the best matrix attack too."""
 
     read: Callable[[Transcript, Deployment, int, Effort, Sequence[Belief]], Part[Taken]]
     target: Target = Target.RECORDS

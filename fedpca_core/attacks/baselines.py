@@ -1,7 +1,4 @@
-"""Guesses that need no message at all: an attack that does not beat them has learned nothing.
-
-All of them are public.
-"""
+"""Guesses that need no message at all: an attack that does not beat them has learned nothing."""
 
 import numpy as np
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fedpca_core.arrays import Array
+from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.linalg.stiefel import symmetric_part
 
@@ -31,13 +31,12 @@ class Belief:
 
     @classmethod
     def nothing(cls, features: int) -> Belief:
-        """Before any message that tells something."""
         return cls(np.zeros((features, 0)))
 
     @classmethod
-    def of_factor(cls, found: Factor, *, complete: bool = True) -> Belief:
+    def of_factor(cls, found: Factor) -> Belief:
         """A factor, which is whole where the messages determine it."""
-        return cls(found.matrix, found.rank, found if complete else None)
+        return cls(found.matrix, found.rank, found if found.complete else None)
 
     @classmethod
     def of_frame(cls, frame: Array) -> Belief:
@@ -64,6 +63,12 @@ def unpacked(array: Array, features: int) -> Array | None:
     """The symmetric matrix that came as its upper triangle by rows; None where it is no such."""
     if array.shape != (features * (features + 1) // 2,):
         return None
-    matrix = np.zeros((features, features))
-    matrix[np.triu_indices(features)] = array
-    return matrix + np.triu(matrix, 1).T
+    return mirrored(array, features, np.triu_indices(features))
+
+
+def mirrored(entries: Array, size: int, at: tuple[IntArray, IntArray]) -> Array:
+    """Symmetric matrices (..., size, size) from entries (..., count) at these rows and columns."""
+    matrices = np.zeros((*entries.shape[:-1], size, size))
+    matrices[..., at[0], at[1]] = entries
+    matrices[..., at[1], at[0]] = entries
+    return matrices

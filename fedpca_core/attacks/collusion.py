@@ -19,11 +19,9 @@ from fedpca_core.protocol.transcript import Exchange, Transcript
 def collude(transcript: Transcript, told: Transcript, clients: Sequence[int]) -> Transcript:
     """The server's view once the uploads of colluding clients are subtracted from every sum.
 
-    Rounds whose sum is left with a single client show that client's upload as if there were no
-    secure aggregation.
-
-    ``told``: A record that has these uploads one by one. In a simulation it is the same run without
-        secure aggregation: the messages of a run do not depend on how they are added up.
+    A sum that is left with a single client shows that client's upload as if there were no secure
+    aggregation. ``told`` has the colluders' uploads one by one: in a simulation, the same run
+    without secure aggregation, because messages do not depend on how they are added up.
 
     Raises InvalidInput: a transcript without sums, a client that is named twice, a message missing
     from the record, or nobody left to attack.
@@ -61,7 +59,6 @@ def collude(transcript: Transcript, told: Transcript, clients: Sequence[int]) ->
 
 
 def _uploads(told: Transcript, client: int) -> dict[int, Arrays]:
-    """A client's own uploads by round."""
     return {
         exchange.round: {name: array[row] for name, array in (exchange.uploads or {}).items()}
         for exchange, row in told.seen(client)
@@ -84,9 +81,8 @@ def _subtract(exchange: Exchange, latest: Mapping[int, Arrays], clients: Sequenc
         weights[client] = 0.0
     left = np.flatnonzero(weights > 0)
     participants = exchange.participants[honest]
-    alone = len(left) <= 1 and len(participants) <= 1
     uploads = None
-    if alone:
+    if len(left) <= 1 and len(participants) <= 1:
         uploads = {
             name: array[None][: len(participants)] / (weights[left[0]] if len(left) else 1.0)
             for name, array in rest.items()

@@ -28,7 +28,7 @@ class Counted:
 
 
 def counted(deployment: Deployment, client: int = 0) -> dict[Target, Counted]:
-    """The targets that counting decides, by target."""
+    """What counting decides, by target."""
     found = (*_opened(deployment, client), *_closed(deployment, client))
     return {one.target: one for one in found}
 

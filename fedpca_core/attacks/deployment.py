@@ -32,8 +32,7 @@ class Deployment:
         dtype: {"float64", "float32"}.
         upload_noise: Stated relative standard deviation of noise on uploads.
         guarantee: Noise at the source; its size is public.
-        records: The grid of the records, and the mean where it is announced; None: any real
-            numbers.
+        records: The grid of the records, and the mean where it is announced; None: real numbers.
         grid_known: Whether the step of the grid is announced; else the usual steps are tried.
         centring: {"none", "own", "announced", "secret"}: What was subtracted: nothing, the client's
             own mean, a mean that everybody is told, one that the server is not told.
@@ -64,12 +63,10 @@ class Deployment:
     def newcomers(self) -> Deployment:
         """The same with the records that joined since the earlier run for all there are."""
         assert self.earlier is not None
-        joined = np.abs(self.samples - self.earlier.samples)
-        return replace(self, samples=joined, earlier=None)
+        return replace(self, samples=np.abs(self.samples - self.earlier.samples), earlier=None)
 
     @property
     def uploads(self) -> Uploads:
-        """What one upload is."""
         return self.algorithm.uploads
 
     @property
@@ -79,7 +76,6 @@ class Deployment:
 
     @property
     def on_a_grid(self) -> bool:
-        """Whether the records are known to be whole multiples of a step."""
         return self.records is not None
 
     def held(self, client: int) -> int:
@@ -98,8 +94,7 @@ class Deployment:
     @property
     def mean(self) -> Array | None:
         """What was subtracted, where the server is told."""
-        known = self.records is not None and self.centring == "announced"
-        return self.records.mean if known and self.records is not None else None
+        return self.records.mean if self.records and self.centring == "announced" else None
 
     @property
     def steps(self) -> Array:

@@ -1,10 +1,18 @@
-"""One record: what two runs tell that neither tells alone.
+"""What two runs tell that neither tells alone: records that joined or left between them.
 
-Between two runs a single record joins a client, or leaves it at somebody's request. Whoever has
-the second moments before and after subtracts: ``(n + 1) S' - n S = x x^T``, the record that joined
-up to its sign. n counts the records behind the matrix: the client's own, or those of everybody
-whose upload is in the sum. Secure aggregation therefore hides whose record it is, not the record.
-(FedPG, attack surface, for retrained clients; sums and the other methods are ours.)
+With M records before and M + k after, ``(M + k) S' - M S = sum x x^T`` over the k that joined, or
+left at somebody's request: a matrix of rank k, and of one record that record up to its sign. M
+counts the records behind the matrix: the client's own, or those of everybody whose upload is in the
+sum. Secure aggregation therefore hides whose records they are, not the records. (FedPG, attack
+surface, for one record of a retrained client; sums, several records and the other methods are
+ours.)
+
+`differencing` subtracts two reconstructions. `joined` reads the difference wherever both runs have
+been asked the same directions, so it takes no more than that these span k dimensions in common.
+
+Records keep what was subtracted from them when the mean was agreed on before. Where each run is
+centred on its own announced mean, ``(M + k) mu' mu'^T - M mu mu^T`` is public and is added back:
+what is left are the records themselves.
 """
 
 from typing import NamedTuple
@@ -12,9 +20,18 @@ from typing import NamedTuple
 import numpy as np
 
 from fedpca_core.arrays import Array
+from fedpca_core.attacks.linear_system import LinearSystem, read
+from fedpca_core.attacks.low_rank import Factor, from_answers
+from fedpca_core.attacks.pooled import mean_system
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import symmetric_part
 from fedpca_core.protocol.transcript import Transcript
+
+#: Directions are common to both runs when the cosine between them is this close to 1.
+_COMMON = 1e-9
+#: Directions asked with less than this share of the clearest magnify the rounding of the answers,
+#: which the difference magnifies again.
+_CLEAR = 1e-5
 
 
 class Differencing(NamedTuple):
@@ -23,18 +40,16 @@ class Differencing(NamedTuple):
     #: (..., features) float64: The record; its sign is chosen so that the entries sum to no
     #: negative number.
     records: Array
-    #: (...) float64: Share of the leading eigenvalue in the difference (sum of magnitudes), between
-    #: 0 and 1. A difference of exactly one record has 1, so the server sees for itself whether to
-    #: believe it.
+    #: (...) float64: Share of the leading eigenvalue in the difference (sum of magnitudes), 1 for
+    #: exactly one record: the server sees for itself whether to believe it.
     purity: Array
 
 
 def records_behind(transcript: Transcript, client: int) -> int:
     """How many records the matrix stands for that an attack makes of these messages.
 
-    The client's own where its uploads are seen; all those in the sums where only sums are, and
-    always of the same clients. (Where the clients in the sums change, `attacks.pooled` singles out
-    each of them, and the client's own count again.)
+    The client's own where its uploads are seen, or where the clients in the sums change and
+    `attacks.pooled` singles out each; all those in the sums where they are always the same.
 
     Raises InvalidInput: sums over clients that do not count by their records: the difference is
     then no single record.
@@ -62,11 +77,8 @@ def differencing(
 ) -> Differencing:
     """The one record by which two reconstructions of a second-moment matrix differ.
 
-    ``before``, ``after``, (..., features, features) float64: Reconstructions of the matrix in the
-        first and in the second run, for instance of `attacks.symmetric` or `attacks.pooled`, or
-        their paths over the rounds.
-    ``records_before``, ``records_after``: Public counts of the records behind them; see
-        `records_behind`.
+    ``before``, ``after``, (..., features, features) float64: Of both runs, or their paths.
+    ``records_before``, ``records_after``: Public counts (`records_behind`).
 
     Raises InvalidInput: counts that do not differ by exactly one.
     """
@@ -89,3 +101,78 @@ def differencing(
     records = records * np.where(records.sum(axis=-1) < 0, -1.0, 1.0)[..., None]
     purity = np.divide(leading, total, out=np.zeros_like(leading), where=total > 0)
     return Differencing(np.asarray(records), np.asarray(purity))
+
+
+def joined(
+    before: Transcript,
+    after: Transcript,
+    client: int = 0,
+    *,
+    means: tuple[Array, Array] | None = None,
+    noise: float = 0.0,
+) -> Factor:
+    """The second moment of the records that joined (or left) between two runs, as a factor.
+
+    Reads the client's own uploads where the server sees them and the sums where it does not, of
+    rounds with one local step. ``samples`` of the factor is k: ``attacks.records(factor, ...)``
+    goes on from here.
+
+    ``before``, ``after``: Two runs of the same method with single products (SSI, block Krylov,
+        LocalPower's single steps).
+    ``client``: Whose uploads to compare; any client under secure aggregation.
+    ``means``, pair of (features,) float64: The announced means, where each run subtracts its own
+        from all records in the sums.
+    ``noise``: Stated relative standard deviation of noise on uploads.
+
+    Raises InvalidInput: as many records before as after, messages that cannot be read, or two runs
+    that were not asked any direction in common.
+    """
+    counts = records_behind(before, client), records_behind(after, client)
+    change = abs(counts[1] - counts[0])
+    require(
+        change > 0,
+        f"Both runs stand for {counts[0]} records; compare two runs between which records joined "
+        "or left.",
+    )
+    sign = 1.0 if counts[1] > counts[0] else -1.0
+    runs = _system(before, client), _system(after, client)
+    common, answers, size = _in_common(_answers(runs[0]), _answers(runs[1]), counts)
+    if means is not None:
+        for weight, count, mean in zip((-1.0, 1.0), counts, means, strict=True):
+            centre = np.asarray(mean, dtype=float)
+            answers += weight * count * np.outer(centre, centre @ common)
+    single = all(run.single_precision for run in runs)
+    system = LinearSystem(common, sign * answers / change, answers.size, 0.0, single)
+    # What cancels in the difference leaves its rounding and its noise behind.
+    left = float(np.sqrt((answers**2).mean()))
+    return from_answers(system, change, noise=noise, magnified=size / left if left else 1.0)
+
+
+def _system(run: Transcript, client: int) -> LinearSystem:
+    if any(exchange.uploads is None for exchange in run.exchanges):
+        return mean_system(run, client)
+    return read(run, client)
+
+
+def _answers(system: LinearSystem) -> tuple[Array, Array]:
+    """Orthonormal directions that were asked clearly, and the answers to them."""
+    left, sigma, right = np.linalg.svd(system.probes, full_matrices=False)
+    kept = sigma > _CLEAR * sigma[0]
+    return left[:, kept], system.answers @ right[kept].T / sigma[kept]
+
+
+def _in_common(
+    before: tuple[Array, Array], after: tuple[Array, Array], counts: tuple[int, int]
+) -> tuple[Array, Array, float]:
+    """Directions asked in both runs, ``(M + k) S' - M S`` applied to them, size of the parts."""
+    turn, cosines, back = np.linalg.svd(before[0].T @ after[0], full_matrices=False)
+    shared = cosines > 1.0 - _COMMON
+    if not shared.any():
+        raise InvalidInput(
+            "The two runs were asked no direction in common, so their answers cannot be "
+            "subtracted; read more rounds, or compare runs that start from the same frame."
+        )
+    first = counts[0] * (before[1] @ turn[:, shared])
+    second = counts[1] * (after[1] @ back[shared].T)
+    size = float(np.sqrt((first**2).mean() + (second**2).mean()))
+    return before[0] @ turn[:, shared], second - first, size

@@ -1,8 +1,7 @@
 """What a client's messages say about its S_i, as one stack of linear equations.
 
-Every pair (Z, Y) of a transcript is read as ``S_i Z = Y``. This module stacks the pairs, keeps the
-stack small as rounds accumulate, and diagonalises it once; the linear, symmetric and ridge attacks
-are then different filters of the same decomposition.
+Every pair (Z, Y) of a transcript is read as ``S_i Z = Y``. The stack is kept small as rounds
+accumulate, and diagonalised once; the attacks of `linear` are filters of that decomposition.
 """
 
 from __future__ import annotations
@@ -66,21 +65,18 @@ class LinearSystem:
     answers: Array
     #: Scalar equations stacked so far; ``columns`` may be smaller after compression.
     equations: int = 0
-    #: Squared norm of the part of the answers that compression removed because no matrix explains
-    #: it (rounding or noise).
+    #: Squared norm of what compression removed of the answers: rounding or noise.
     lost: float = 0.0
     #: Whether all messages so far travelled as float32, which the server sees from the values.
     single_precision: bool = True
 
     @classmethod
     def empty(cls, features: int) -> LinearSystem:
-        """No message seen yet."""
         nothing = np.zeros((features, 0))
         return cls(nothing, nothing)
 
     @property
     def relative_cutoff(self) -> float:
-        """Relative cut-off on singular values for the messages' format; see `CUTOFFS`."""
         return CUTOFFS["float32" if self.single_precision else "float64"]
 
     def with_pair(self, probe: Array, answer: Array) -> LinearSystem:
@@ -108,11 +104,7 @@ class LinearSystem:
         )
 
     def decompose(self, prior: Array | None = None) -> Decomposition:
-        """Diagonalise the stack.
-
-        ``prior``, (features, features) float64: Guess to which the answers are compared; zero when
-            left out.
-        """
+        """Diagonalise the stack, with the answers less those of a prior (features, features)."""
         residual = self.answers if prior is None else self.answers - prior @ self.probes
         left, sigma, right = np.linalg.svd(self.probes, full_matrices=False)
         threshold = self.relative_cutoff * float(sigma[0]) if len(sigma) else 0.0
@@ -138,7 +130,6 @@ def is_single_precision(message: Array) -> bool:
 
 
 def read(transcript: Transcript, client: int) -> LinearSystem:
-    """Stack what the messages say about one client."""
     *_, everything = growing(transcript, client)
     return everything
 
@@ -169,7 +160,6 @@ def growing(transcript: Transcript, client: int) -> Iterator[LinearSystem]:
 
 
 def check_took_part(transcript: Transcript, client: int) -> None:
-    """Refuse a client that took no part, because then there is nothing to attack."""
     require(
         len(transcript.seen(client)) > 0,
         f"Client {client} took part in none of the {len(transcript.exchanges)} rounds, so the "
@@ -178,7 +168,6 @@ def check_took_part(transcript: Transcript, client: int) -> None:
 
 
 def check_prior(prior: Array | None, features: int) -> Array | None:
-    """Refuse a prior of the wrong shape or with entries that are not finite."""
     if prior is None:
         return None
     matrix = np.asarray(prior, dtype=float)

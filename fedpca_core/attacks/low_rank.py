@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedpca_core.arrays import Array, BoolArray
+from fedpca_core.arrays import Array
 from fedpca_core.attacks.linear_system import LinearSystem, read
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import symmetric_part
@@ -47,7 +47,6 @@ class Factor:
 
     @property
     def rank(self) -> int:
-        """Numerical rank of S."""
         return self.matrix.shape[1]
 
 
@@ -55,10 +54,7 @@ def low_rank(transcript: Transcript, client: int = 0, *, noise: float = 0.0) -> 
     """Read S_i of one client as a factor.
 
     Works on answers that are single products with S_i: SSI, block Krylov, LocalPower's rounds of
-    one local step.
-
-    ``transcript``, ``client``: As in `attacks.linear`.
-    ``noise``: Stated relative standard deviation of noise on uploads (as in `Channel`).
+    one local step. ``noise``: Stated relative standard deviation of noise on uploads.
 
     Raises InvalidInput: unknown client, missing messages, or no round at all.
     """
@@ -74,23 +70,28 @@ def low_rank(transcript: Transcript, client: int = 0, *, noise: float = 0.0) -> 
 def from_answers(
     system: LinearSystem, samples: int, *, noise: float = 0.0, magnified: float = 1.0
 ) -> Factor:
-    """The factor of stacked questions and answers; see `low_rank`.
+    """The factor of stacked questions and answers, of ``samples`` directions at most.
 
-    ``samples`` bounds the rank. ``magnified`` says how many times their usual share rounding and
-    noise have in these answers, which are differences of larger ones, say.
+    ``magnified``: How many times their usual share rounding and noise have, in differences say.
     """
     probes, answers = system.probes, system.answers
     product = probes.T @ answers
     values, vectors = np.linalg.eigh(symmetric_part(product))
-    kept = _kept(values, system, samples, noise, magnified)
+    rounding = ROUNDING["float32" if system.single_precision else "float64"]
+    relative = float(np.hypot(rounding, noise))
+    # Rounding and noise of one entry of an answer. Z has orthonormal blocks, so that an error of
+    # this size in the answers is one of this size in K.
+    entry = relative * float(np.sqrt((answers**2).mean()))
+    columns = len(values)
+    cutoff = max(3.0 * magnified * entry * np.sqrt(columns), _CUTOFF * float(values[-1]), 0.0)
+    kept = (values > cutoff) & (np.arange(columns) >= columns - samples)
     size = float(np.linalg.norm(product))
     # Rounding where the answers belong to one symmetric matrix, large where they do not: uploads
     # that are no plain products.
     asymmetry = float(np.linalg.norm(product - product.T)) / size if size else 0.0
     roots = np.sqrt(values[kept])
     matrix = (answers @ (vectors[:, kept] / roots))[:, ::-1]
-    unit = magnified * _unit(system, noise)
-    error = unit
+    error = unit = magnified * entry
     if kept.any():
         weakest = float(roots.min())
         size = float(np.sqrt((matrix**2).mean()))
@@ -98,15 +99,14 @@ def from_answers(
     # A rank below both says by itself that the answers leave nothing open.
     rank = int(kept.sum())
     complete = 0 < rank == samples or 0 < rank < probes.shape[1]
-    complete &= asymmetry < max(_SYMMETRIC * magnified * _relative(system, noise), 4.0 * noise)
+    complete &= asymmetry < max(_SYMMETRIC * magnified * relative, 4.0 * noise)
     return Factor(matrix, samples, error, complete)
 
 
 def factor_of(matrix: Array, samples: int, *, error: float = 0.0) -> Factor:
     """The factor of a second-moment matrix, however the server came by it.
 
-    ``matrix``, (features, features) float64: S, for instance of `attacks.symmetric`,
-        `attacks.pooled`, `attacks.replay`; negative eigenvalues count as rounding.
+    ``matrix``, (features, features) float64: S; negative eigenvalues count as rounding.
     ``samples``: Records behind it; at most so many eigenvalues are kept.
     ``error``: Known size of the error of an entry of the matrix (rounding is allowed for anyway).
     """
@@ -125,23 +125,22 @@ def factor_of(matrix: Array, samples: int, *, error: float = 0.0) -> Factor:
     )
 
 
-def _relative(system: LinearSystem, noise: float) -> float:
-    rounding = ROUNDING["float32" if system.single_precision else "float64"]
-    return float(np.hypot(rounding, noise))
+def recover_samples(estimate: Array, samples: int) -> Array:
+    """Records of a client that holds fewer of them than features, up to a common rotation.
 
+    ``S_i = A_i A_i^T / m_i`` determines ``A_i`` up to an orthogonal m_i x m_i matrix on the right;
+    with one record it determines the record up to its sign.
 
-def _unit(system: LinearSystem, noise: float) -> float:
-    """Size of rounding and noise in one entry of an answer."""
-    size = float(np.sqrt((system.answers**2).mean()))
-    return _relative(system, noise) * size
-
-
-def _kept(
-    values: Array, system: LinearSystem, samples: int, noise: float, magnified: float
-) -> BoolArray:
-    """Which eigenvalues of K (smallest first) are data and not rounding or noise."""
-    columns = len(values)
-    # Z has orthonormal blocks, so an error of size u in the answers is one of size u in K.
-    cutoff = 3.0 * magnified * _unit(system, noise) * np.sqrt(columns)
-    cutoff = max(cutoff, _CUTOFF * float(values[-1]), 0.0)
-    return (values > cutoff) & (np.arange(columns) >= columns - samples)
+    Returns (features, samples): orthogonal columns, largest first, the entries of each summing to
+    no negative number. Negative eigenvalues of the estimate count as zero.
+    """
+    features = len(estimate)
+    require(
+        1 <= samples < features,
+        f"Records can be read off a matrix of {features} features only when the client holds "
+        f"between 1 and {features - 1} of them, not {samples}.",
+    )
+    values, vectors = np.linalg.eigh(symmetric_part(estimate))
+    leading = np.sqrt(samples * np.clip(values[::-1][:samples], 0.0, None))
+    records = vectors[:, ::-1][:, :samples] * leading
+    return np.asarray(records * np.where(records.sum(axis=0) < 0, -1.0, 1.0))

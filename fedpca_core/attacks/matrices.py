@@ -2,28 +2,27 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
-from typing import cast
+from typing import Any
 
 import numpy as np
 
-from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import linear_system
 from fedpca_core.attacks.attack import Effort, MatrixAttack
 from fedpca_core.attacks.belief import Belief, unpacked
 from fedpca_core.attacks.deployment import Deployment
-from fedpca_core.attacks.joined import joined
+from fedpca_core.attacks.differencing import joined
 from fedpca_core.attacks.lattice.records import records
 from fedpca_core.attacks.lattice.span import matrices_of_span
-from fedpca_core.attacks.linear import LinearReading, completion, smallest
+from fedpca_core.attacks.linear import LinearReading, completion, shrunk, smallest
 from fedpca_core.attacks.linear_system import is_single_precision
 from fedpca_core.attacks.low_rank import Factor, factor_of, from_answers, low_rank
-from fedpca_core.attacks.personal import second_moment
+from fedpca_core.attacks.personal import SecondMoment, second_moment
 from fedpca_core.attacks.pooled import mean_system, pooled_rounds
 from fedpca_core.attacks.replay.attack import Replaying
-from fedpca_core.attacks.ridge import shrunk
-from fedpca_core.attacks.stationary import fit_runs
+from fedpca_core.attacks.stationary import Fitted, fit_runs
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Target, lasting
 from fedpca_core.protocol.algorithm import Uploads
@@ -66,35 +65,30 @@ def _after_each(made: Callable[[Deployment], LinearReading]) -> MatrixReading:
     def read(
         view: Transcript, deployment: Deployment, client: int, effort: Effort
     ) -> Part[list[Belief]]:
-        masked, count = deployment.uploads is Uploads.UPDATE, len(view.exchanges)
-        exact = not masked and deployment.upload_noise == 0
-        reading = made(deployment)
+        count, reading = len(view.exchanges), made(deployment)
         if effort.path:
             path = (
-                _estimated(estimate, 0 if masked else rank, deployment, client, exact)
-                for estimate, rank in reading.after_each(view, client)
+                _estimated(*one, deployment, client) for one in reading.after_each(view, client)
             )
             return (yield from _listed(path, count))
         yield Step(0.0, "Reading the messages")
-        estimate, rank = reading.of(linear_system.read(view, client))
-        last = _estimated(estimate, 0 if masked else rank, deployment, client, exact)
-        return _at_the_end(last, count)
+        last = reading.of(linear_system.read(view, client))
+        return _at_the_end(_estimated(*last, deployment, client), count)
 
     return read
 
 
-def _estimated(
-    estimate: Array, rank: int, deployment: Deployment, client: int, exact: bool
-) -> Belief:
+def _estimated(estimate: Array, rank: int, deployment: Deployment, client: int) -> Belief:
     """An estimate, which is the matrix itself once all directions were asked for.
 
     The matrix is symmetric, and what an estimate is not shows how far off it is. One that was made
     symmetric shows nothing.
     """
-    found = Belief(estimate, rank, dense=True)
+    masked = deployment.uploads is Uploads.UPDATE
+    found = Belief(estimate, 0 if masked else rank, dense=True)
     error = float(np.abs(estimate - estimate.T).max())
     shown = 0.0 < error < _NOISY * float(np.abs(estimate).max(initial=0.0))
-    if not exact or rank < deployment.features or not shown:
+    if masked or deployment.upload_noise or rank < deployment.features or not shown:
         return found
     return replace(found, whole=factor_of(estimate, deployment.held(client), error=error))
 
@@ -111,12 +105,9 @@ def _low_rank(view: Transcript, deployment: Deployment, client: int) -> Iterator
     yield last
     for count in range(1, len(view.exchanges) + 1):
         if last.whole is None:
-            try:
+            with suppress(InvalidInput):  # it has not taken part yet, or made several steps at once
                 read = low_rank(view.until(count), client, noise=deployment.upload_noise)
-            except InvalidInput:  # it has not taken part yet, or made several steps at once
-                yield last
-                continue
-            last = Belief.of_factor(read, complete=read.complete)
+                last = Belief.of_factor(read)
         yield last
 
 
@@ -227,8 +218,7 @@ def _joined(view: Transcript, deployment: Deployment, client: int) -> Iterator[B
         if last.whole is None:
             try:
                 parts = before.until(count), view.until(count)
-                read = joined(*parts, client, noise=deployment.upload_noise)
-                last = Belief.of_factor(read, complete=read.complete)
+                last = Belief.of_factor(joined(*parts, client, noise=deployment.upload_noise))
             except InvalidInput:
                 if count == rounds and not last.read:
                     raise
@@ -293,34 +283,23 @@ def _replayed(
     return _at_the_end(last, len(view.exchanges))
 
 
-def _solved(
-    solve: Callable[[Transcript, Deployment, int], tuple[Array, float]],
-) -> MatrixReading:
-    """A reading that solves all messages at once, for a matrix and the error of its entries."""
+def _solved(solve: Callable[[Transcript, Any, int], Fitted | SecondMoment]) -> MatrixReading:
+    """A reading that solves all messages at once; uploads say what its method must be."""
 
     def read(
         view: Transcript, deployment: Deployment, client: int, effort: Effort
     ) -> Part[list[Belief]]:
         yield Step(0.0, "Solving the messages for the client's matrix")
-        matrix, error = solve(view, deployment, client)
-        factor = factor_of(matrix, int(view.samples[client]), error=error)
-        last = Belief(matrix, factor.rank, factor, sure=False, dense=True)
+        found = solve(view, deployment.algorithm, client)
+        factor = factor_of(found.matrix, int(view.samples[client]), error=found.error)
+        last = Belief(found.matrix, factor.rank, factor, sure=False, dense=True)
         return _at_the_end(last, len(view.exchanges))
 
     return read
 
 
-def _of_frames(view: Transcript, deployment: Deployment, client: int) -> tuple[Array, float]:
-    # Uploads of this kind are of this method alone.
-    algorithm = cast(PersonalizedPCA, deployment.algorithm)
-    found = second_moment(view, algorithm, client)
-    return found.matrix, found.error
-
-
 # ------------------------------------------------------------------------------------- conditions
 def _single(*kinds: Uploads) -> Callable[[Deployment, int], str]:
-    """Single uploads of these kinds."""
-
     def fits(deployment: Deployment, client: int) -> str:
         if deployment.sums:
             return "only sums cross the wire"
@@ -397,10 +376,7 @@ def _fitting(deployment: Deployment, client: int) -> float:
 
 
 def _replaying(deployment: Deployment, client: int) -> float:
-    """As `_fitting`, within what few records span where the messages tell it.
-
-    There most of the work is done on few rounds; the two rates are measured.
-    """
+    """As `_fitting`, within what few records span where the messages tell it."""
     d = deployment
     rank = d.rank(client)
     asked = d.components * -(-rank // d.components)
@@ -408,6 +384,7 @@ def _replaying(deployment: Deployment, client: int) -> float:
     n = asked + rank if few else d.features
     unknown, answers = n * (n + 1) / 2, d.rounds * n * d.components
     work = 16 * (2 * answers * unknown**2 + 4 * unknown**3)
+    # Most of it is done on few rounds where the records are few; the two rates are measured.
     return 1.0 + work * _SLOW / (38 if few else 2.5)
 
 
@@ -501,7 +478,7 @@ MATRIX_ATTACKS = (
         "looks for the matrix on which the local steps land on the uploads",
         _single(Uploads.FRAMES),
         _fitting,
-        _solved(lambda view, deployment, client: fit_runs(view, deployment.algorithm, client)),
+        _solved(fit_runs),
         searches=True,
     ),
     MatrixAttack(
@@ -512,7 +489,7 @@ MATRIX_ATTACKS = (
         "matrix",
         _single(Uploads.CENTRES),
         _fitting,
-        _solved(_of_frames),
+        _solved(second_moment),
         searches=True,
     ),
     MatrixAttack(

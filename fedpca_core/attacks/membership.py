@@ -7,6 +7,7 @@ kind (FedPower, attack surface).
 """
 
 import numpy as np
+from scipy.special import ndtr
 
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.linear_system import check_prior, check_took_part
@@ -23,10 +24,8 @@ def membership_score(
     N(-mu^2/2, mu^2) under the second, with ``mu = sqrt(sum_j ||(A - A') Z_j||_F^2) / nu``; itself
     it is ``sum_j <Y_j - (A + A')/2 Z_j, (A - A') Z_j> / nu^2`` over the pairs (Z_j, Y_j).
 
-    ``first``, ``second``, (features, features) float64: The candidates, for example with and
-        without one record.
+    ``first``, ``second``, (features, features): For example with and without one record.
     ``noise``: Standard deviation nu of the Gaussian noise on every uploaded entry (public).
-    ``client``: As in `linear`.
     """
     _check_noise(noise)
     for candidate in (first, second):
@@ -43,30 +42,24 @@ def membership_score(
 
 
 def matrix_scores(released: Array, first: Array, second: Array, noise: Array) -> Array:
-    """Log-likelihood ratio of two candidates for S_i from each client's released ``S_i + E_i``.
+    """Log-likelihood ratio of two candidates for S_i from each client's ``S_i + E_i``, (clients,).
 
-    E_i has variance nu^2 on the diagonal and nu^2/2 off it, so every entry of the whole matrix
-    counts alike: ``<M_i - (A + A')/2, A - A'> / nu^2``, N(+-mu^2/2, mu^2) with
+    E_i has variance nu_i^2 on the diagonal and nu_i^2/2 off it (``noise`` is nu), so every entry of
+    the whole matrix counts alike: ``<M_i - (A + A')/2, A - A'> / nu^2``, N(+-mu^2/2, mu^2) with
     ``mu = ||A - A'||_F / nu``.
 
-    ``released``, (clients, features, features) float64: What clients hand over in the one-round
-        covariance; every other method's messages are made from the same matrices and cannot say
-        more.
-    ``noise``, (clients,) float64: nu_i.
-
-    Returns (clients,) float64.
+    ``released``, (clients, features, features): What clients hand over in the one-round covariance;
+    every other method's messages are made from the same matrices and cannot say more.
     """
     _check_noise(float(np.min(noise)))
     off = released - 0.5 * (first + second)
-    result: Array = np.tensordot(off, first - second, axes=2) / np.asarray(noise) ** 2
-    return result
+    return np.asarray(np.tensordot(off, first - second, axes=2) / np.asarray(noise) ** 2)
 
 
 def permitted_roc(epsilon: float, delta: float, false_alarms: Array) -> Array:
     """Most detections that (epsilon, delta)-differential privacy permits, whatever the noise.
 
-    ``min(delta + e^epsilon a, 1 - e^-epsilon (1 - delta - a), 1)`` (Kairouz, Oh and Viswanath,
-    2015).
+    Source: Kairouz, Oh and Viswanath, 2015.
     """
     alarms = np.asarray(false_alarms, dtype=float)
     upper = 1.0 - np.exp(-epsilon) * (1.0 - delta - alarms)
@@ -74,17 +67,12 @@ def permitted_roc(epsilon: float, delta: float, false_alarms: Array) -> Array:
 
 
 def permitted_auc(epsilon: float, delta: float) -> float:
-    """Largest area under the curve that (epsilon, delta)-differential privacy permits.
-
-    ``1 - (1 - delta)^2 / (1 + e^epsilon)``, the area under `permitted_roc`.
-    """
+    """Area under `permitted_roc`: ``1 - (1 - delta)^2 / (1 + e^epsilon)``."""
     return float(1.0 - (1.0 - delta) ** 2 / (1.0 + np.exp(epsilon)))
 
 
 def theoretical_auc(separation: float) -> float:
     """Area under the curve of the best test, ``Phi(mu / sqrt(2))``."""
-    from scipy.special import ndtr
-
     return float(ndtr(separation / np.sqrt(2.0)))
 
 
@@ -96,8 +84,6 @@ def permitted_ranking(separation: float) -> float:
     detections q at false alarms 1 - q; a release of ``mu``-Gaussian differential privacy (one
     record replaced by another) permits ``q <= Phi(mu / 2)``.
     """
-    from scipy.special import ndtr
-
     return float(ndtr(separation / 2.0))
 
 

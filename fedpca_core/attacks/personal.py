@@ -6,9 +6,9 @@ gives ``h_i`` exactly. Writing ``V^T U_i = M + W`` (symmetric and skew) and ``C 
     -variance h_i = V (W M + M W)/2 + C M,
 
 as many numbers as a frame has degrees of freedom: one upload determines U_i up to finitely many
-branches. The branch with all angles to V below 45 degrees is the natural one. Two consecutive
+branches, of which that with all angles to V below 45 degrees is the natural one. Two consecutive
 frames give the client's own gradient and, after a few rounds, S_i up to a multiple of the identity.
-Under secure aggregation the server sees the sum only, and none of this applies.
+Of a sum none of this can be read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from scipy.optimize import root
 
 from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.belief import unpacked
+from fedpca_core.attacks.belief import mirrored
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import polar, symmetric_part, tangent, transpose
 from fedpca_core.problems.personal_model import data_scale
@@ -47,7 +47,6 @@ class FrameOfRound:
 
     @property
     def exact(self) -> bool:
-        """Whether the frame explains the message."""
         return self.residual < EXACT
 
 
@@ -69,8 +68,7 @@ def track(
 ) -> Iterator[FrameOfRound]:
     """Follow U_i through all uploads, solving one after the other, each from the answer before.
 
-    With a common start the first frame is the first broadcast itself, so round 0 is known and the
-    natural branch is followed from there.
+    With a common start the first frame is the first broadcast, whose natural branch is followed.
     """
     known: Array | None = None
     for number, (centre, sent) in _messages(transcript, algorithm, client).items():
@@ -99,9 +97,9 @@ def second_moment(
     fixes the multiple and, by least rank, the part that was not covered; otherwise the trace
     expected by the public model fixes it.
 
-    ``tracked`` are the answers of `track` where they are known already. ``noisy`` says that
-    clients put noise on their matrices (public knowledge): then none is singular, and the multiple
-    of the identity is a guess.
+    ``tracked``: The answers of `track` where they are known already.
+    ``noisy``: Whether clients put noise on their matrices (public): then none is singular, and the
+        multiple of the identity is a guess.
 
     Raises InvalidInput: no two consecutive frames could be recovered; steps chosen from private
     data; too many features for a dense solve.
@@ -132,10 +130,8 @@ def second_moment(
     off = float(np.linalg.norm(system @ solution - right))
     misfit = off / float(np.linalg.norm(right))
     held = pivots[pivots > 1e-10 * pivots[0]]
-    free = max(len(right) - len(held), 1)
-    error = off / np.sqrt(free) * float(np.sqrt((held**-2.0).mean()))
-    moment = unpacked(solution, features)
-    assert moment is not None
+    error = off / np.sqrt(max(len(right) - len(held), 1)) * float(np.sqrt((held**-2.0).mean()))
+    moment = mirrored(solution, features, upper)
     left, sizes, _ = np.linalg.svd(np.hstack([at for at, _ in equations]), full_matrices=False)
     covered = left[:, sizes > 1e-7 * sizes[0]]
     expected = algorithm.components + features * algorithm.noise_variance
@@ -145,10 +141,7 @@ def second_moment(
 
 
 def _equations(
-    transcript: Transcript,
-    algorithm: PersonalizedPCA,
-    client: int,
-    tracked: Sequence[FrameOfRound],
+    transcript: Transcript, algorithm: PersonalizedPCA, client: int, tracked: Sequence[FrameOfRound]
 ) -> list[tuple[Array, Array]]:
     """Pairs of a recovered frame U and ``(I - U U^T) S U``."""
     if algorithm.step is None:
@@ -214,13 +207,7 @@ def _solve(round_: int, centre: Array, sent: Array, guess: Array | None) -> Fram
     skew = centre.T @ sent
     outer = sent - centre @ skew
     inner = outer.T @ outer
-    rows, columns = np.triu_indices(components)
-
-    def unpack(entries: Array) -> Array:
-        matrix = np.zeros((*entries.shape[:-1], components, components))
-        matrix[..., rows, columns] = entries
-        matrix[..., columns, rows] = entries
-        return matrix
+    upper = rows, columns = np.triu_indices(components)
 
     def parts(aligned: Array) -> tuple[Array, Array]:
         """Skew part from W M + M W = 2 K, and the inverse of M."""
@@ -233,7 +220,7 @@ def _solve(round_: int, centre: Array, sent: Array, guess: Array | None) -> Fram
         return vectors @ turned @ back, (vectors / values[..., None, :]) @ back
 
     def misfit(entries: Array) -> Array:
-        aligned = unpack(entries)
+        aligned = mirrored(entries, components, upper)
         turn, inverse = parts(aligned)
         whole = aligned + turn
         gram = transpose(whole) @ whole + inverse @ inner @ inverse
@@ -253,7 +240,7 @@ def _solve(round_: int, centre: Array, sent: Array, guess: Array | None) -> Fram
     else:
         start = symmetric_part(centre.T @ guess)
     answer = root(misfit, start[rows, columns], jac=slopes, method="hybr", options={"xtol": 1e-15})
-    aligned = unpack(answer.x)
+    aligned = mirrored(answer.x, components, upper)
     turn, inverse = parts(aligned)
     raw = centre @ (aligned + turn) + outer @ inverse
     residual = float(np.abs(raw.T @ raw - np.eye(components)).max())

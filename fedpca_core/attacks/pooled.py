@@ -15,7 +15,7 @@ from fedpca_core.arrays import Array
 from fedpca_core.attacks.linear import Estimate, completion
 from fedpca_core.attacks.linear_system import LinearSystem, is_single_precision
 from fedpca_core.errors import InvalidInput, check_client, require
-from fedpca_core.protocol.transcript import Exchange, Transcript
+from fedpca_core.protocol.transcript import Transcript
 
 #: A direction is a client's alone when so little of it belongs to the others.
 _ALONE = 1e-8
@@ -28,24 +28,21 @@ def pooled(transcript: Transcript, client: int = 0) -> Array:
     ``sum_i w_i ||S_i||_F^2``. While the same clients appear in every sum this makes them all equal
     to the mean over these clients, which is then completed symmetrically.
 
-    Raises InvalidInput: the server received single uploads, nothing was recorded, or the client is
-    in no sum.
+    Raises InvalidInput: single uploads, nothing recorded, or a client that is in no sum.
     """
     *_, everything = _growing(transcript, client)
-    return everything.solve(transcript, client)[0]
+    return _solved(*everything, transcript, client)[0]
 
 
 def pooled_rounds(transcript: Transcript, client: int = 0) -> Iterator[Estimate]:
     """`pooled` after each round. Ranks count directions of S while only S is seen, and then those
     of the client's own matrix that the sums determine."""
     for stage in _growing(transcript, client):
-        yield stage.solve(transcript, client)
+        yield _solved(*stage, transcript, client)
 
 
 @dataclass(frozen=True)
 class _Sum:
-    """One sum: its value, each contributor's frame, and whether all of these are the same."""
-
     value: Array
     frames: dict[int, Array]
     weights: Array
@@ -61,64 +58,62 @@ def _sums(transcript: Transcript, client: int) -> Iterator[_Sum]:
     )
     answered: dict[int, Array] = {}
     for exchange in transcript.exchanges:
-        value, frame = _message(exchange)
-        answered.update(dict.fromkeys(exchange.participants.tolist(), frame))
-        members = np.flatnonzero(exchange.sum_weights > 0).tolist()
-        yield _Sum(value, {member: answered[member] for member in members}, exchange.sum_weights)
-
-
-def _message(exchange: Exchange) -> tuple[Array, Array]:
-    exchange.check_recorded()
-    if exchange.sums is None:
-        raise InvalidInput(
-            "This attack reads sums over clients, but the server received every client's own "
-            "upload; use the linear or symmetric attack on those, or switch secure aggregation on."
-        )
-    if "product" not in exchange.sums or "frame" not in exchange.downlink:
-        raise InvalidInput(
+        exchange.check_recorded()
+        sums, downlink = exchange.sums, exchange.downlink
+        if sums is None:
+            raise InvalidInput(
+                "This attack reads sums over clients, but the server received every client's own "
+                "upload; use the linear or symmetric attack on those, or switch secure aggregation "
+                "on."
+            )
+        require(
+            "product" in sums and "frame" in downlink,
             "This attack needs sums of uploads called 'product' that answer a broadcast 'frame', "
-            f"but round {exchange.round} carried {', '.join(sorted(exchange.sums))} for "
-            f"{sorted(exchange.downlink)}; choose an attack made for this method."
+            f"but round {exchange.round} carried {', '.join(sorted(sums))} for "
+            f"{sorted(downlink)}; choose an attack made for this method.",
         )
-    return exchange.sums["product"], exchange.downlink["frame"]
+        answered.update(dict.fromkeys(exchange.participants.tolist(), downlink["frame"]))
+        members = np.flatnonzero(exchange.sum_weights > 0).tolist()
+        frames = {member: answered[member] for member in members}
+        yield _Sum(sums["product"], frames, exchange.sum_weights)
 
 
-@dataclass(frozen=True)
-class _Stage:
-    """The equations of the sums so far.
+def _growing(transcript: Transcript, client: int) -> Iterator[tuple[LinearSystem, bool]]:
+    """The equations after every round, and whether they are of all matrices side by side.
 
-    ``mean`` are those of the mean over the clients in the sums, where these are always the same.
-    ``joint`` are those of all matrices side by side, ``sqrt(w_i) S_i``, elsewhere.
+    While the sums are over the same clients they are of these clients' mean, then of all
+    ``sqrt(w_i) S_i``.
     """
-
-    mean: LinearSystem | None
-    joint: LinearSystem | None = None
-
-    def solve(self, transcript: Transcript, client: int) -> Estimate:
-        if self.mean is not None:
-            return completion().of(self.mean)
-        assert self.joint is not None
-        return _least(self.joint, transcript, client)
-
-
-def _growing(transcript: Transcript, client: int) -> Iterator[_Stage]:
-    """The equations after round 0, 1, 2, ..."""
     sums: list[_Sum] = []
-    mean, joint = LinearSystem.empty(transcript.features), None
-    yield _Stage(mean)
+    system, joint = LinearSystem.empty(transcript.features), False
+    yield system, joint
     for one in _sums(transcript, client):
         sums.append(one)
-        if joint is None and client in sums[0].frames and _alike(one, sums[0]):
-            mean = mean.with_pair(one.frames[client], one.value / one.weights.sum())
-            yield _Stage(mean)
-            continue
-        if joint is None:
-            rows = transcript.clients * transcript.features
-            joint = LinearSystem(np.zeros((rows, 0)), np.zeros((transcript.features, 0)))
-            for earlier in sums[:-1]:
-                joint = _with_sum(joint, earlier, transcript.weights)
-        joint = _with_sum(joint, one, transcript.weights)
-        yield _Stage(None, joint)
+        if not joint and client in sums[0].frames and _alike(one, sums[0]):
+            system = system.with_pair(one.frames[client], one.value / one.weights.sum())
+        else:
+            if not joint:
+                rows = transcript.clients * transcript.features
+                system = LinearSystem(np.zeros((rows, 0)), np.zeros((transcript.features, 0)))
+                for earlier in sums[:-1]:
+                    system = _with_sum(system, earlier, transcript.weights)
+            system, joint = _with_sum(system, one, transcript.weights), True
+        yield system, joint
+
+
+def _solved(system: LinearSystem, joint: bool, transcript: Transcript, client: int) -> Estimate:
+    """The matrix of a client: the mean, or its part of the least solution for all clients."""
+    if not joint:
+        return completion().of(system)
+    features = transcript.features
+    left, sigma, right = np.linalg.svd(system.probes, full_matrices=False)
+    kept = sigma > system.relative_cutoff * sigma[0]
+    rows = left[client * features : (client + 1) * features, kept]
+    step = (system.answers @ right[kept].T / sigma[kept]) @ rows.T
+    step /= np.sqrt(transcript.weights[client])
+    # Directions in which the equations single this client out from all others.
+    told = np.linalg.svd(rows, compute_uv=False) > 1.0 - _ALONE
+    return 0.5 * (step + step.T), int(told.sum())
 
 
 def _alike(one: _Sum, first: _Sum) -> bool:
@@ -131,17 +126,15 @@ def _alike(one: _Sum, first: _Sum) -> bool:
 def mean_system(transcript: Transcript, client: int) -> LinearSystem:
     """Questions and answers of the mean over the clients in the sums, always the same ones.
 
-    Raises InvalidInput: no sums, or sums over changing clients: `pooled` then singles out each of
-    them.
+    Raises InvalidInput: no sums, or sums over changing clients: `pooled` then singles each out.
     """
-    *_, everything = _growing(transcript, client)
-    require(
-        everything.mean is not None,
-        "The clients in the sums change from round to round, so they have no mean of their own to "
-        "ask about; reconstruct each client with attacks.pooled.",
-    )
-    assert everything.mean is not None
-    return everything.mean
+    *_, (system, joint) = _growing(transcript, client)
+    if joint:
+        raise InvalidInput(
+            "The clients in the sums change from round to round, so they have no mean of their own "
+            "to ask about; reconstruct each client with attacks.pooled."
+        )
+    return system
 
 
 def _with_sum(system: LinearSystem, one: _Sum, weights: Array) -> LinearSystem:
@@ -154,16 +147,3 @@ def _with_sum(system: LinearSystem, one: _Sum, weights: Array) -> LinearSystem:
     # Seen from the frames: scaled by a weight they are no float32 numbers any more.
     single = all(is_single_precision(frame) for frame in one.frames.values())
     return replace(grown, single_precision=system.single_precision and single)
-
-
-def _least(system: LinearSystem, transcript: Transcript, client: int) -> Estimate:
-    """One client's part of the least-norm solution for all clients at once."""
-    features = transcript.features
-    left, sigma, right = np.linalg.svd(system.probes, full_matrices=False)
-    kept = sigma > system.relative_cutoff * sigma[0]
-    rows = left[client * features : (client + 1) * features, kept]
-    step = (system.answers @ right[kept].T / sigma[kept]) @ rows.T
-    step /= np.sqrt(transcript.weights[client])
-    # Directions in which the equations single this client out from all others.
-    told = np.linalg.svd(rows, compute_uv=False) > 1.0 - _ALONE
-    return 0.5 * (step + step.T), int(told.sum())

@@ -14,9 +14,7 @@ _LISTED: tuple[MatrixAttack, ...] = (
     # Others, each in a file of its own, go here.
 )
 ON_MATRICES: Mapping[str, MatrixAttack] = {one.key: one for one in _LISTED}
-#: Attacks on the records behind a matrix.
 ON_RECORDS: Mapping[str, RecordsAttack] = {one.key: one for one in LATTICE_ATTACKS}
-#: All attacks.
 ATTACKS: Mapping[str, Attack] = {**ON_MATRICES, **ON_RECORDS}
 
 

@@ -11,8 +11,6 @@ from fedpca_core.linalg import stiefel
 
 
 class ImageScore(NamedTuple):
-    """Likeness of a reconstructed picture."""
-
     #: Peak signal-to-noise ratio in dB; infinite for identical pictures.
     psnr: float
     #: Structural similarity, 1 for identical pictures.
@@ -38,16 +36,13 @@ def _size(truth: Array) -> float:
 
 
 def leading_eigenvectors(matrix: Array, components: int) -> Array:
-    """Leading eigenvectors of the symmetric part, (features, components)."""
+    """Of the symmetric part, (features, components)."""
     vectors = np.linalg.eigh(stiefel.symmetric_part(matrix))[1]
     return np.ascontiguousarray(vectors[:, ::-1][:, :components])
 
 
 def top_space_sines(estimates: Array, truth: Array, components: int) -> Array:
-    """Sines of the largest principal angles between leading eigenspaces; 0 is perfect.
-
-    ``estimates`` is (rounds, features, features); the result has one number a round.
-    """
+    """Sines of the largest angles between leading eigenspaces, (rounds,); 0 is perfect."""
     target = leading_eigenvectors(truth, components)
     sines = [
         stiefel.largest_sine(leading_eigenvectors(estimate, components), target)
@@ -59,8 +54,8 @@ def top_space_sines(estimates: Array, truth: Array, components: int) -> Array:
 def aligned(found: Array, target: Array, *, rotate: bool = False) -> Array:
     """Turn each column's sign (or, with ``rotate``, the whole basis) of ``found`` to ``target``.
 
-    Eigenvectors have no sign, and recovered samples no basis, so pictures are compared after the
-    turn that suits them best: (features, columns) each.
+    Eigenvectors have no sign, and recovered samples no basis, so pictures, (features, columns), are
+    compared after the turn that suits them best.
     """
     require(
         found.shape == target.shape,
@@ -68,8 +63,7 @@ def aligned(found: Array, target: Array, *, rotate: bool = False) -> Array:
     )
     if rotate:
         return np.asarray(found @ stiefel.procrustes(found, target))
-    signs = np.where((found * target).sum(axis=0) < 0, -1.0, 1.0)
-    return np.asarray(found * signs)
+    return np.asarray(found * np.where((found * target).sum(axis=0) < 0, -1.0, 1.0))
 
 
 def image_score(found: Array, target: Array, shape: tuple[int, int]) -> ImageScore:
@@ -108,11 +102,10 @@ def eigen_image_scores(
 
 
 def recovered_records(found: Array | None, truth: Array, grid: Array) -> int:
-    """How many of the true records were found exactly, every entry of them.
+    """How many of the true records were found exactly, every entry of them, in any order.
 
-    ``found``, (features, records) float64 or None: In any order; None counts as none.
-    ``truth``, (features, records) float64: In the same units, before anything was subtracted.
-    ``grid``, (features,) float64: Step of every feature; equal means equal in whole steps.
+    ``found``, ``truth``, (features, records): Before anything was subtracted; None counts as none.
+    ``grid``, (features,): Equal means equal in whole steps of it.
     """
     if found is None:
         return 0
@@ -125,5 +118,4 @@ def recovered_records(found: Array | None, truth: Array, grid: Array) -> int:
 
 
 def above_least(records: Array) -> Array:
-    """Records above the smallest value that any of them has in each feature."""
     return records - records.min(axis=1, keepdims=True)

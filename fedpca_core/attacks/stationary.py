@@ -7,13 +7,15 @@ participation is a run of known code on an unknown matrix, so the whole of S_i f
 of them by fitting.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 import numpy as np
 
 from fedpca_core.algorithms.admm import ConsensusADMM
-from fedpca_core.arrays import Array, IntArray
+from fedpca_core.arrays import Array, Arrays
+from fedpca_core.attacks.belief import mirrored
 from fedpca_core.attacks.linear_system import check_took_part
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar, remove_span
@@ -32,43 +34,33 @@ class Participation:
     """One local run of a client, as the server can replay it."""
 
     round: int
-    #: begin, end: (features, components) float64: Local frame before and after the local steps.
-    begin: Array
-    end: Array
     #: (features, components) float64: Z that the client was sent.
     consensus: Array
-    #: dual, multiplier: (features, components), (components, components) float64: Y_i and T_i
-    #: during the local steps.
-    dual: Array
-    multiplier: Array
-    #: dual_after, average: (features, components) float64: Y_i and Z after the round.
+    #: The client's state before the local steps, without a client axis: U_i, Y_i, T_i and penalty.
+    before: Arrays
+    #: end, dual_after, average: (features, components) float64: U_i, Y_i and Z after the round.
+    end: Array
     dual_after: Array
     average: Array
-    penalty: float
 
 
 def participations(
     transcript: Transcript, algorithm: Algorithm, client: int = 0
 ) -> list[Participation]:
-    """Replay a client's Y_i and T_i from its uploads.
-
-    Raises InvalidInput: another method; unknown client; uploads hidden by secure aggregation or not
-    recorded.
-    """
+    """Replay a client's Y_i and T_i from its uploads, where `Transcript.seen` shows them."""
     require(
         algorithm.public_duals,
         f"This attack replays the duals of FedPE and FedPG, but {algorithm.title} has none; "
         "choose an attack made for this method.",
     )
     method = cast(ConsensusADMM, algorithm)
-    seen = transcript.seen(client)
     check_took_part(transcript, client)
     frame = method.first_local(transcript.exchanges[0].downlink["frame"])
     dual = np.zeros_like(frame)
     multiplier = np.zeros((frame.shape[1], frame.shape[1]))
     was_reset = False
     result = []
-    for exchange, row in seen:
+    for exchange, row in transcript.seen(client):
         assert exchange.uploads is not None and exchange.feedback is not None
         penalty = float(exchange.downlink["penalty"])
         if method.dual_reset and exchange.round >= method.dual_reset and not was_reset:
@@ -79,27 +71,13 @@ def participations(
             frame = exchange.uploads["shifted"][row] - dual / penalty
         else:
             frame = exchange.uploads["frame"][row]
-        state = {
-            "frame": frame[None],
-            "dual": dual[None],
-            "multiplier": multiplier[None],
-            "penalty": np.array([penalty]),
-        }
-        after = method.dual_step(state, exchange.feedback["frame"])
-        result.append(
-            Participation(
-                round=exchange.round,
-                begin=begin,
-                end=frame,
-                consensus=consensus,
-                dual=dual,
-                multiplier=multiplier,
-                dual_after=after["dual"][0],
-                average=exchange.feedback["frame"],
-                penalty=penalty,
-            )
-        )
+        before = {"dual": dual, "multiplier": multiplier, "penalty": np.array(penalty)}
+        landed = {name: part[None] for name, part in before.items()} | {"frame": frame[None]}
+        average = exchange.feedback["frame"]
+        after = method.dual_step(landed, average)
         dual, multiplier = after["dual"][0], after["multiplier"][0]
+        before["frame"] = begin
+        result.append(Participation(exchange.round, consensus, before, frame, dual, average))
     return result
 
 
@@ -111,8 +89,8 @@ def outside_path(
     At the limit ``Y_i = -grad f_i(Z) = 2 (I - ZZ^T) S_i Z``. The block ``Z^T S_i Z`` is invisible
     at that point. Exact at convergence; before it, as good as the consensus.
 
-    Returns list of (round, (features, components) float64, (features, components) float64): the
-    round, the polar factor of Z, and the product in its basis.
+    Returns the round, the polar factor of Z, and the product in its basis, (features, components)
+    each.
     """
     # The algorithms multiply f_i by N w_i (public), so that plain means have the right target.
     scale = transcript.clients * float(transcript.weights[client])
@@ -124,8 +102,6 @@ def outside_path(
 
 
 class Fitted(NamedTuple):
-    """A matrix that was fitted to messages."""
-
     #: (features, features) float64, symmetric.
     matrix: Array
     #: Standard error of an entry, from what the fit leaves.
@@ -144,27 +120,37 @@ def fit_runs(transcript: Transcript, algorithm: Algorithm, client: int = 0) -> F
     runs = participations(transcript, algorithm, client)
     method = cast(ConsensusADMM, algorithm)
     features = transcript.features
-    rows, columns = np.tril_indices(features)
-    unknowns = len(rows)
+    lower = np.tril_indices(features)
+    unknowns = len(lower[0])
     require(
         (unknowns + 1) * len(runs) * features**2 <= _ENTRIES,
         f"Fitting {unknowns:,} unknowns to {len(runs)} participations needs more memory than is "
         "set aside; read fewer rounds or choose fewer features.",
     )
-    fit = _Fit(method, runs, rows, columns)
-    size = runs[0].penalty / method.penalty_factor  # the clients' mean largest eigenvalue
-    start = 0.05 * size * np.eye(features)
+
+    def residual(entries: Array) -> Array:
+        return _missed(method, runs, mirrored(entries, features, lower))
+
+    def linearise(entries: Array) -> tuple[Array, Array]:
+        """Residual and its Jacobian by central differences."""
+        width = 1e-6 * max(float(np.abs(entries).max()), 1e-12)
+        shifts = width * np.eye(unknowns)
+        ahead, behind = residual(entries + shifts), residual(entries - shifts)
+        return residual(entries[None])[0], ((ahead - behind) / (2.0 * width)).T
+
+    # The clients' mean largest eigenvalue.
+    size = float(runs[0].before["penalty"]) / method.penalty_factor
     scale = transcript.clients * float(transcript.weights[client])
-    best = start[rows, columns]
-    damping, (error, slope) = 1e-2, fit.linearise(best)
+    best = (0.05 * size * np.eye(features))[lower]
+    damping, (error, slope) = 1e-2, linearise(best)
     for _ in range(_ITERATIONS):
         normal = slope.T @ slope
         lifted = normal + damping * np.diag(np.diagonal(normal) + 1e-12 * np.trace(normal))
         step = np.linalg.lstsq(lifted, -slope.T @ error, rcond=None)[0]
         candidate = best + step
-        if np.linalg.norm(fit.residual(candidate[None])[0]) < np.linalg.norm(error):
+        if np.linalg.norm(residual(candidate[None])[0]) < np.linalg.norm(error):
             best, damping = candidate, max(damping / 5.0, 1e-15)
-            error, slope = fit.linearise(best)
+            error, slope = linearise(best)
             if np.linalg.norm(step) <= 1e-12 * np.linalg.norm(best):
                 break
         else:
@@ -172,59 +158,23 @@ def fit_runs(transcript: Transcript, algorithm: Algorithm, client: int = 0) -> F
             if damping > 1e8:
                 break
     # As for any least squares, with what is left as noise.
-    free = max(len(error) - unknowns, 1)
     spread = np.linalg.pinv(slope.T @ slope, hermitian=True).diagonal()
-    left = float(np.linalg.norm(error)) / np.sqrt(free)
+    left = float(np.linalg.norm(error)) / np.sqrt(max(len(error) - unknowns, 1))
     off = left * float(np.sqrt(max(float(spread.mean()), 0.0)))
-    return Fitted(fit.matrices(best[None])[0] / scale, off / scale)
+    return Fitted(mirrored(best, features, lower) / scale, off / scale)
 
 
-class _Fit:
-    """Residuals of candidate matrices, all candidates and participations in one batch."""
-
-    def __init__(
-        self, algorithm: ConsensusADMM, runs: list[Participation], rows: IntArray, columns: IntArray
-    ) -> None:
-        self.algorithm = algorithm
-        self.rows, self.columns = rows, columns
-        self.features = runs[0].begin.shape[0]
-        self.begin = np.stack([run.begin for run in runs])
-        self.end = np.stack([run.end for run in runs])
-        self.consensus = np.stack([run.consensus for run in runs])
-        self.dual = np.stack([run.dual for run in runs])
-        self.multiplier = np.stack([run.multiplier for run in runs])
-        self.penalty = np.array([run.penalty for run in runs])
-
-    def matrices(self, entries: Array) -> Array:
-        """Symmetric matrices from their lower triangles, (candidates, features, features)."""
-        result = np.zeros((len(entries), self.features, self.features))
-        result[:, self.rows, self.columns] = entries
-        result[:, self.columns, self.rows] = entries
-        return result
-
-    def residual(self, entries: Array) -> Array:
-        """Landing points minus uploads, (candidates, equations)."""
-        count, runs = len(entries), len(self.begin)
-        matrices = self.matrices(entries)
-        clients = {
-            "frame": np.tile(self.begin, (count, 1, 1)),
-            "dual": np.tile(self.dual, (count, 1, 1)),
-            "multiplier": np.tile(self.multiplier, (count, 1, 1)),
-            "scale": np.ones(count * runs),
-            "norm": np.repeat(np.linalg.eigvalsh(matrices)[:, -1], runs),
-            "penalty": np.tile(self.penalty, count),
-        }
-        # The client's code is public, so the server can run it on any matrix.
-        data = ClientData.from_grams(
-            np.repeat(matrices, runs, axis=0), np.ones(count * runs, dtype=np.int64)
-        )
-        landed = self.algorithm.descend(data, clients, np.tile(self.consensus, (count, 1, 1)))
-        ended = np.tile(self.end, (count, 1, 1))
-        return np.asarray((landed - ended).reshape(count, -1))
-
-    def linearise(self, entries: Array) -> tuple[Array, Array]:
-        """Residual and its Jacobian by central differences."""
-        width = 1e-6 * max(float(np.abs(entries).max()), 1e-12)
-        shifts = width * np.eye(len(entries))
-        ahead, behind = self.residual(entries + shifts), self.residual(entries - shifts)
-        return self.residual(entries[None])[0], ((ahead - behind) / (2.0 * width)).T
+def _missed(algorithm: ConsensusADMM, runs: Sequence[Participation], matrices: Array) -> Array:
+    """Landing points minus uploads of candidates, in one batch, (candidates, equations)."""
+    count, each = len(matrices), len(runs)
+    before = {name: np.stack([run.before[name] for run in runs]) for name in runs[0].before}
+    clients = {name: np.concatenate([part] * count) for name, part in before.items()}
+    clients["scale"] = np.ones(count * each)
+    clients["norm"] = np.repeat(np.linalg.eigvalsh(matrices)[:, -1], each)
+    # The client's code is public, so the server can run it on any matrix.
+    data = ClientData.from_grams(
+        np.repeat(matrices, each, axis=0), np.ones(count * each, dtype=np.int64)
+    )
+    landed = algorithm.descend(data, clients, np.stack([run.consensus for run in runs] * count))
+    ends = np.stack([run.end for run in runs])
+    return np.asarray((landed.reshape(count, *ends.shape) - ends).reshape(count, -1))

@@ -5,14 +5,20 @@ the consensus form. The factors that were proved, the ones that are false as
 printed, and the exact ones on quadratics live side by side.
 """
 
-from fedpca_core.consensus.generators import RandomProblem, scalar_pair
 from fedpca_core.consensus.methods import (
     ConsensusMethod,
+    ConsensusTrace,
     FedAvg,
     InexactUzawa,
     JointUzawa,
     ProxSkip,
     State,
+    run,
 )
-from fedpca_core.consensus.problems import ConsensusProblem, Logistic, Quadratic
-from fedpca_core.consensus.run import ConsensusTrace, run
+from fedpca_core.consensus.problems import (
+    ConsensusProblem,
+    Logistic,
+    Quadratic,
+    RandomProblem,
+    scalar_pair,
+)

@@ -6,6 +6,7 @@ inexact Uzawa; ``low`` is lambda, ``high`` is L, ``penalty`` r, ``steps`` n. Whi
 not asserted here but recomputed by `fedpca_core.consensus.verdicts`.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -31,19 +32,12 @@ def slowness(low: float, high: float, penalty: float) -> float:
     return 1 - (penalty + low) / (penalty + high)
 
 
-def dual_step_9(low: float, high: float, penalty: float, steps: int) -> float:
-    """omega_9(r, n) = 2/((1 - delta_r^n)/(r + lambda) + 1/(r + L)), of Theorems 9 and 10."""
-    solved = 1 - slowness(low, high, penalty) ** steps
-    return 2 / (solved / (penalty + low) + 1 / (penalty + high))
-
-
 def best_local_steps(low: float, high: float) -> int:
     """n = round(sqrt(kappa)), near which Scaffnew contracts fastest in the worst case."""
     return max(1, round(float(np.sqrt(high / low))))
 
 
 def fedavg(high: float, steps: int) -> FedAvg:
-    """FedAvg with step 1/L."""
     return FedAvg(local_steps=steps, step_size=1 / high)
 
 
@@ -53,20 +47,18 @@ def scaffnew(high: float, steps: int) -> InexactUzawa:
 
 
 def uzawa_exact(low: float, high: float, penalty: float) -> InexactUzawa:
-    """Exact solves with the dual step of Theorem 1."""
     return InexactUzawa(penalty, dual_step_1(low, high, penalty))
 
 
 def uzawa_steps(low: float, high: float, penalty: float, steps: int) -> InexactUzawa:
-    """Gradient steps with the tuning of Theorem 3."""
     return InexactUzawa(penalty, dual_step_1(low, high, penalty), steps, step_3(low, high, penalty))
 
 
 def uzawa_nine(low: float, high: float, penalty: float, steps: int) -> InexactUzawa:
-    """Gradient steps with the tuning of Theorems 9 and 10."""
-    return InexactUzawa(
-        penalty, dual_step_9(low, high, penalty, steps), steps, 1 / (penalty + high)
-    )
+    """Gradient steps with the tuning of Theorems 9 and 10, whose dual step is omega_9(r, n)."""
+    solved = 1 - slowness(low, high, penalty) ** steps
+    dual_step = 2 / (solved / (penalty + low) + 1 / (penalty + high))
+    return InexactUzawa(penalty, dual_step, steps, 1 / (penalty + high))
 
 
 def admm(penalty: float) -> InexactUzawa:
@@ -99,8 +91,7 @@ def theorem_3(low: float, high: float, penalty: float, steps: int) -> float:
     (1 + rho_GS) Phi. Gradient steps from K z leave the share ((L - lambda)/(2 r + L + lambda))^n
     of that, and 1 + rho_GS <= 2 wherever the claim says anything.
     """
-    inexact = ((high - low) / (2 * penalty + high + low)) ** steps
-    return theorem_1(low, high, penalty) + 2 * inexact
+    return theorem_1(low, high, penalty) + 2 * ((high - low) / (2 * penalty + high + low)) ** steps
 
 
 def corollary_1(low: float, high: float, steps: int) -> float:
@@ -111,21 +102,6 @@ def corollary_1(low: float, high: float, steps: int) -> float:
 def theorem_4_two(high: float, penalty: float) -> float:
     """AL-Uzawa with omega = r."""
     return 1 / (1 + penalty / high)
-
-
-def theorem_4_three_printed(low: float, high: float, penalty: float) -> float:
-    """AL-Uzawa with the printed omega (eigenvalues of A and its inverse interchanged)."""
-    return (high - low) / (high + low + 2 * high * low * penalty)
-
-
-def theorem_4_three_step(low: float, high: float, penalty: float) -> float:
-    """The printed omega of Theorem 4(3)."""
-    return 2 / (low / (1 + low * penalty) + high / (1 + high * penalty))
-
-
-def theorem_4_three(low: float, high: float, penalty: float) -> float:
-    """AL-Uzawa with omega*(r): corrected here."""
-    return (high - low) / (2 * penalty + high + low)
 
 
 def theorem_6(low: float, high: float, penalty: float) -> float:
@@ -146,11 +122,6 @@ def theorem_9(low: float, high: float, penalty: float, steps: int) -> float:
     return float(np.hypot(solved, (condition - 1) / (condition + 1)))
 
 
-def theorem_9_second(low: float, high: float) -> float:
-    """r = 0 and delta^n = 1 - 1/sqrt(kappa): printed for one step, true asymptotically."""
-    return 1 - float(np.sqrt(low / high))
-
-
 def corollary_2(low: float, high: float) -> float:
     """n = 1, gamma = 1/L, omega = L: gradient descent."""
     return 1 - low / high
@@ -158,8 +129,7 @@ def corollary_2(low: float, high: float) -> float:
 
 def theorem_11(low: float, high: float, penalty: float) -> float:
     """ADMM, any strongly convex smooth functions; square root of the printed squared factor."""
-    gain = min(0.5, 2 * low / (penalty + 2 * high**2 / penalty))
-    return float(1 / np.sqrt(1 + gain))
+    return float(1 / np.sqrt(1 + min(0.5, 2 * low / (penalty + 2 * high**2 / penalty))))
 
 
 def theorem_12(low: float, high: float, step_size: float, probability: float) -> float:
@@ -181,15 +151,7 @@ def spectral(low: float, high: float, method: InexactUzawa) -> float:
         return np.hypot(a, b)
 
     grid = low * (high / low) ** np.linspace(0, 1, 801)
-    values = size(grid)
-    at = int(values.argmax())
-    refined = minimize_scalar(
-        lambda mu: -float(size(mu)),
-        bounds=(grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]),
-        method="bounded",
-        options={"xatol": 1e-12},
-    )
-    return max(float(values[at]), -float(refined.fun))
+    return -_least(lambda mu: -float(size(mu)), grid, -size(grid), 1e-12)[1]
 
 
 def coefficients(mu: Array | float, method: InexactUzawa) -> tuple[Array, Array]:
@@ -225,14 +187,17 @@ def vacuous_penalties(low: float, high: float) -> tuple[float, float] | None:
 def best_penalty(low: float, high: float) -> tuple[float, float]:
     """The r in [0, 100 L] with the smallest rho_GS, and that factor."""
     grid = np.concatenate([[0.0], low * np.logspace(-4, np.log10(100 * high / low), 1200)])
-    values = [theorem_1(low, high, float(r)) for r in grid]
-    at = int(np.argmin(values))
-    refined = minimize_scalar(
-        lambda r: theorem_1(low, high, float(r)),
-        bounds=(grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]),
-        method="bounded",
-        options={"xatol": 1e-10},
-    )
+    values = np.array([theorem_1(low, high, float(r)) for r in grid])
+    return _least(lambda r: theorem_1(low, high, float(r)), grid, values, 1e-10)
+
+
+def _least(
+    function: Callable[[float], float], grid: Array, values: Array, accuracy: float
+) -> tuple[float, float]:
+    """Where a function is least, and its value: on a grid first, then between its neighbours."""
+    at = int(values.argmin())
+    ends = grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]
+    refined = minimize_scalar(function, bounds=ends, method="bounded", options={"xatol": accuracy})
     if refined.fun < values[at]:
         return float(refined.x), float(refined.fun)
     return float(grid[at]), float(values[at])

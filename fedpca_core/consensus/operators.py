@@ -103,14 +103,12 @@ def matrix_step_norm(problem: Quadratic, penalty: float) -> float:
     gaps = np.zeros((free + features, features))
     states[:free] = np.einsum("kc,fg->kfcg", basis, np.eye(features)).reshape(free, clients, -1)
     gaps[free:] = np.eye(features)
-    errors = np.einsum("cfg,kcg->kcf", inverse, states + penalty * gaps[:, None, :])
-    averages = errors.mean(axis=1)
+    averages = np.einsum("cfg,kcg->kcf", inverse, states + penalty * gaps[:, None, :]).mean(axis=1)
     after = np.einsum("cfg,kg->kcf", weight, averages)
     multipliers = after - penalty * gaps[:, None, :]
     out = np.concatenate([multipliers, after], axis=1).reshape(len(states), -1)
     into = np.concatenate([states, np.einsum("cfg,kg->kcf", weight, gaps)], axis=1)
-    gram = into.reshape(len(states), -1) @ into.reshape(len(states), -1).T
-    lower = np.linalg.cholesky(gram)
+    lower = np.linalg.cholesky(into.reshape(len(states), -1) @ into.reshape(len(states), -1).T)
     return float(np.linalg.norm(np.linalg.solve(lower, out), 2))
 
 
@@ -127,8 +125,7 @@ def proxskip_norm(problem: Quadratic, method: ProxSkip) -> float:
     kept = np.hstack([np.zeros((size, size)), centring])
     skip = np.vstack([moved, kept])
     talk = np.vstack([average @ moved, kept - centring @ moved])
-    expected = p * talk.T @ talk + (1 - p) * skip.T @ skip
-    return float(np.linalg.eigvalsh(expected)[-1])
+    return float(np.linalg.eigvalsh(p * talk.T @ talk + (1 - p) * skip.T @ skip)[-1])
 
 
 def _check(problem: Quadratic) -> None:

@@ -8,6 +8,7 @@ heterogeneous clients and a grid of condition numbers, penalties and local steps
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -15,9 +16,8 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.consensus import bounds, operators
-from fedpca_core.consensus.generators import RandomProblem, scalar_pair
 from fedpca_core.consensus.methods import InexactUzawa, ProxSkip
-from fedpca_core.consensus.problems import Quadratic
+from fedpca_core.consensus.problems import Quadratic, RandomProblem, scalar_pair
 from fedpca_core.streams import Streams
 
 #: A measured value above claim x (1 + this) violates it.
@@ -45,8 +45,6 @@ Measure = Callable[[Quadratic, float, float], Iterator[Case]]
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim and how to measure it on one problem."""
-
     theorem: str
     setting: str
     claim: str
@@ -55,6 +53,7 @@ class Claim:
     alike: bool = False
 
 
+_corrected = partial(Claim, printed=False)
 Pair = tuple[float, InexactUzawa]
 
 
@@ -141,14 +140,13 @@ def _theorem_7(problem: Quadratic, low: float, high: float) -> Iterator[Case]:
 
 def _theorem_9_second(corrected: bool) -> Measure:
     def measure(problem: Quadratic, low: float, high: float) -> Iterator[Case]:
-        claimed = bounds.theorem_9_second(low, high)
+        claimed = 1 - float(np.sqrt(low / high))
         delta = bounds.slowness(low, high, 0.0)
         steps = max(1, round(float(np.log(claimed) / np.log(delta))))
         # Whole steps meet delta^n = 1 - 1/sqrt(kappa) only nearly; allow for what is missing.
         claimed = max(claimed, delta**steps)
         found = operators.spectral_radii if corrected else operators.one_step_norms
-        measured = found(problem, [bounds.uzawa_nine(low, high, 0.0, steps)])
-        yield Case(claimed, float(measured[0]))
+        yield Case(claimed, float(found(problem, [bounds.uzawa_nine(low, high, 0.0, steps)])[0]))
 
     return measure
 
@@ -178,10 +176,7 @@ CLAIMS: tuple[Claim, ...] = (
         _over(bounds.theorem_3, bounds.uzawa_steps, steps=STEPS),
     ),
     Claim("Corollary 1", "r = 0, ω = λ/n", "(n−1)/n + 2((L−λ)/(L+λ))ⁿ", _corollary_1(False)),
-    Claim(
-        "Corollary 1", "r = 0, ω = L/n", "(n−1)/n + 2((L−λ)/(L+λ))ⁿ", _corollary_1(True),
-        printed=False,
-    ),
+    _corrected("Corollary 1", "r = 0, ω = L/n", "(n−1)/n + 2((L−λ)/(L+λ))ⁿ", _corollary_1(True)),
     Claim("Theorem 4(1)", "AL-Uzawa, 0 < ω < 2/ρ(S_r)", "ρ(I − ωS_r)", _theorem_4_one),
     Claim(
         "Theorem 4(2)", "AL-Uzawa, ω = r", "1/(1 + r/L)",
@@ -189,35 +184,29 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "Theorem 4(3)", "AL-Uzawa, ω = 2/(λ/(1+λr) + L/(1+Lr))", "(L−λ)/(L+λ+2Lλr)",
-        _augmented(bounds.theorem_4_three_printed, bounds.theorem_4_three_step),
+        _augmented(  # eigenvalues of A and its inverse interchanged
+            lambda low, high, r: (high - low) / (high + low + 2 * high * low * r),
+            lambda low, high, r: 2 / (low / (1 + low * r) + high / (1 + high * r)),
+        ),
     ),
-    Claim(
+    _corrected(
         "Theorem 4(3)", "AL-Uzawa, ω*(r)", "(L−λ)/(2r+L+λ)",
-        _augmented(bounds.theorem_4_three, bounds.dual_step_1), printed=False,
+        _augmented(lambda low, high, r: (high - low) / (2 * r + high + low), bounds.dual_step_1),
     ),
     Claim("Theorem 4, points", "AL-Uzawa, ω = r", "r^(−½) ρᵏ |E₀|", _theorem_4_points(False)),
+    _corrected("Theorem 4, points", "AL-Uzawa, ω = r", "r^(−½) ρᵏ⁻¹ |E₀|", _theorem_4_points(True)),
     Claim(
-        "Theorem 4, points", "AL-Uzawa, ω = r", "r^(−½) ρᵏ⁻¹ |E₀|", _theorem_4_points(True),
-        printed=False,
-    ),
-    Claim(
-        "Theorem 6", "exact solve, ω = (r+λ)/2 ≤ r+λ",
-        "√((1−(r+λ)/(r+L))² + (r/(r+λ))²)",
+        "Theorem 6", "exact solve, ω = (r+λ)/2 ≤ r+λ", "√((1−(r+λ)/(r+L))² + (r/(r+λ))²)",
         _over(bounds.theorem_6, lambda low, high, r: InexactUzawa(r, 0.5 * (r + low))),
     ),
-    Claim(
-        "Theorem 6", "exact solve, ω = r+λ only",
-        "√((1−(r+λ)/(r+L))² + (r/(r+λ))²)",
-        _over(bounds.theorem_6, lambda low, high, r: InexactUzawa(r, r + low)), printed=False,
+    _corrected(
+        "Theorem 6", "exact solve, ω = r+λ only", "√((1−(r+λ)/(r+L))² + (r/(r+λ))²)",
+        _over(bounds.theorem_6, lambda low, high, r: InexactUzawa(r, r + low)),
     ),
     Claim("Theorem 7", "exact solve, matrix step A + rI", "r/(r+λ)", _theorem_7),
+    _corrected("Theorem 7", "the same, all clients alike", "r/(r+λ)", _theorem_7, alike=True),
     Claim(
-        "Theorem 7", "the same, all clients alike", "r/(r+λ)", _theorem_7, printed=False,
-        alike=True,
-    ),
-    Claim(
-        "Theorem 9, first", "n gradient steps, γ₁, ω₉",
-        "√((δⁿ+(1−δⁿ)r/(r+λ))² + ((k−1)/(k+1))²)",
+        "Theorem 9, first", "n gradient steps, γ₁, ω₉", "√((δⁿ+(1−δⁿ)r/(r+λ))² + ((k−1)/(k+1))²)",
         _over(bounds.theorem_9, bounds.uzawa_nine, PENALTIES[1:], STEPS),
     ),
     Claim(
@@ -227,9 +216,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "Theorem 9, second", "r = 0, δⁿ = 1−1/√κ, one round", "1 − 1/√κ", _theorem_9_second(False)
     ),
-    Claim(
-        "Theorem 9, second", "the same, asymptotic rate", "1 − 1/√κ", _theorem_9_second(True),
-        printed=False,
+    _corrected(
+        "Theorem 9, second", "the same, asymptotic rate", "1 − 1/√κ", _theorem_9_second(True)
     ),
     Claim(
         "Corollary 2", "n = 1, γ = 1/L, ω = L", "1 − 1/κ",
@@ -267,8 +255,7 @@ def families(condition: float, count: int, seed: int, *, alike: bool = False) ->
         return drawn
     found: list[Quadratic] = [scalar_pair(LOW, high)]
     for share in (0.1, 0.5, 0.9):  # one stiff client among soft ones, and in between
-        middle = LOW * condition**share
-        values = np.array([LOW, middle, high])[:, None, None]
+        values = np.array([LOW, LOW * condition**share, high])[:, None, None]
         found.append(Quadratic("Three scalar clients", values, np.array([[1.0], [2.0], [0.0]])))
     return found + drawn
 

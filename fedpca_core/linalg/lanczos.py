@@ -7,6 +7,11 @@ import numpy as np
 from fedpca_core.arrays import Array
 
 
+def fixed_vector(size: int) -> Array:
+    """Where iterations start, so that results are repeatable."""
+    return np.cos(np.arange(size) * 1.7)
+
+
 def largest_eigenvalue(
     product: Callable[[Array], Array], size: int, accuracy: float = float(np.finfo(float).eps)
 ) -> float:
@@ -17,7 +22,7 @@ def largest_eigenvalue(
         residual of its vector, so products end where the residual falls below the root of this.
     """
     basis, images = np.empty((0, size)), np.empty((0, size))
-    vector = np.cos(np.arange(size) * 1.7)
+    vector = fixed_vector(size)
     while True:
         vector = vector / np.linalg.norm(vector)
         basis, images = np.vstack([basis, vector]), np.vstack([images, product(vector)])

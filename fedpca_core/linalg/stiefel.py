@@ -4,28 +4,35 @@ All functions accept a batch: arrays of shape ``(..., features, components)``. N
 features-by-features projector; every quantity comes from tall or components-by-components products.
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
+from numpy.polynomial import Chebyshev, Polynomial
 from scipy.linalg import lapack
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
-from fedpca_core.linalg.inverse_root import identity, inverse_root
 
 #: A first Cholesky pass whose result is further than this from orthonormal is not trusted.
 _TRUSTED_DEPARTURE = 0.1
 #: Below this departure the second pass is taken to first order (error: its square).
 _FIRST_ORDER_DEPARTURE = 1e-8
+#: A G further than this from a multiple of the identity (relative, spectral norm) is left to
+#: eigenvectors: the polynomials converge slowly when an eigenvalue is near zero.
+FURTHEST = 0.8
+#: Norms of E that fall between two multiples of this share the coefficients of the larger one.
+_CLASS = 0.05
+#: What is left below this is rounding.
+_ROUNDING = 1e-17
+#: Below this norm a step of degree 2 is as good as one of degree 4: it leaves 5/8 of its cube.
+_SMALL = 2e-6
 
 
 def transpose(frames: Array) -> Array:
-    """Swap the last two axes."""
     return frames.mT
 
 
 def symmetric_part(matrices: Array) -> Array:
-    """Return ``(M + M^T)/2``."""
     return 0.5 * (matrices + transpose(matrices))
 
 
@@ -35,13 +42,10 @@ def orthonormalise(frames: Array) -> Array:
     The positive diagonal makes the factor unique, so equal spans reached along different routes
     (and different machines) give equal frames and averages cannot cancel.
 
-    Returns (..., features, components) float64, as ``frames``.
-
     A single frame takes Householder QR. A batch takes two Cholesky passes, which consist of matrix
     products and are as accurate up to a condition number of about 1e7; beyond that (or when a
-    column vanishes) it takes Householder QR too.
-    Where the first pass leaves a departure E from orthonormality below 1e-8, the second one takes
-    its factor to first order in E, whose error is of order E^2.
+    column vanishes) it takes Householder QR too. Where the first pass leaves a departure E below
+    1e-8, the second takes its factor to first order in E.
     """
     if frames.ndim == 2:
         return householder(frames)
@@ -60,19 +64,18 @@ def orthonormalise(frames: Array) -> Array:
 
 
 def recondition(frames: Array) -> Array:
-    """`orthonormalise` up to rounding times the squared condition number: one Cholesky pass.
+    """`orthonormalise` up to rounding times the squared condition number: half the work.
 
-    Half the work. For use between the products of a power iteration, where the last step is a full
-    `orthonormalise`: QR factors are unique, so a rough one in between changes only rounding.
+    For use between the products of a power iteration, where the last step is a full one: QR
+    factors are unique, so a rough one in between changes only rounding.
     """
     return reconditioned(frames)[0]
 
 
 def reconditioned(frames: Array) -> tuple[Array, float]:
-    """`recondition`, and how far apart lengths were among all columns that it was given.
+    """`recondition`, and the largest ratio within the diagonals of R.
 
-    That is the largest ratio within the diagonals of R: it grows with the condition number, and is
-    infinite where columns depend on each other.
+    It grows with the condition number, and is infinite where columns depend on each other.
     """
     try:
         lower = np.linalg.cholesky(_gram(frames))
@@ -97,15 +100,11 @@ def _gram(frames: Array) -> Array:
 
 
 def _cholesky_pass(frames: Array, gram: Array) -> Array:
-    lower = np.linalg.cholesky(gram)
-    return frames @ np.linalg.inv(lower).mT
+    return frames @ np.linalg.inv(np.linalg.cholesky(gram)).mT
 
 
 def check_finite(frames: Array) -> None:
-    """Refuse frames (or their Gram matrices) with NaN or infinite entries: the run has diverged.
-
-    Raises InvalidInput.
-    """
+    """Refuse frames (or their Gram matrices) with NaN or infinite entries: the run has diverged."""
     require(
         bool(np.isfinite(frames).all()),
         "A basis holds NaN or infinite entries, so the run has diverged; "
@@ -120,12 +119,11 @@ def householder(frames: Array) -> Array:
         single, diagonal = tall_qr(frames)
         return single * np.where(diagonal < 0, -1.0, 1.0)
     q, r = np.linalg.qr(frames)
-    signs = np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
-    return q * signs[..., None, :]
+    return q * np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)[..., None, :]
 
 
 def tall_qr(frame: Array) -> tuple[Array, Array]:
-    """Q of a single frame with at least as many rows as columns, and the diagonal of R.
+    """Q of a single tall frame, and the diagonal of R.
 
     LAPACK itself: numpy's checks around it cost several times a factorisation of this size.
     """
@@ -149,12 +147,11 @@ def polar(frames: Array) -> Array:
     As the retraction of ``F = U + xi`` it equals the textbook form ``F (I + xi^T xi)^{-1/2}`` in
     exact arithmetic, and also removes whatever departure from orthonormality U has collected.
 
-    Raises InvalidInput: entries that are not finite or whose squares overflow.
+    The inverse root comes from `inverse_root` where the singular values differ by less than about 2
+    to 1, else from an eigendecomposition and one step that squares away its rounding. Frames of
+    condition number above 1e4 take a thin SVD.
 
-    The inverse root of the components-by-components Gram matrix comes from
-    `fedpca_core.linalg.inverse_root` where the singular values differ by less than about 2 to 1,
-    else from an eigendecomposition and one step that squares away its rounding. Frames of condition
-    number above 1e4 take a thin SVD.
+    Raises InvalidInput: entries that are not finite or whose squares overflow.
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         gram = _gram(frames)
@@ -194,8 +191,7 @@ def projector_distance(first: Array, second: Array) -> Array:
 def largest_sine(frame: Array, target: Array) -> Array:
     """Sine of the largest principal angle from ``target`` to ``frame``: ``||(I-ZZ^T) U||_2``.
 
-    ``frame`` may have more columns than ``target``: the measure is then one-sided, zero exactly
-    when the target is contained in the span of the frame.
+    With more columns than the target's it is zero exactly when the frame's span contains that.
     """
     residual = remove_span(target, frame)
     # The Gram matrix has the largest singular value to full precision (only small ones lose it).
@@ -206,3 +202,73 @@ def largest_sine(frame: Array, target: Array) -> Array:
 def tangent(at: Array, matrices: Array) -> Array:
     """Projection of a matrix on the tangent space of the manifold, ``X - U sym(U^T X)``."""
     return matrices - at @ symmetric_part(transpose(at) @ matrices)
+
+
+def inverse_root(matrices: Array) -> Array | None:
+    """``G^(-1/2)`` of each of (..., size, size) positive definite matrices, by products only.
+
+    An eigendecomposition of a 5 x 5 matrix costs as much as twenty products of such matrices. Where
+    G is near a multiple of the identity, polynomials of ``E = I - G`` are quicker: the first has
+    degree 6 and Chebyshev coefficients for the measured norm of E; then ``P <- P (I + r(E))`` with
+    ``E = I - P G P`` and r of degree 4 raises what is left to its fifth power. Every P is a
+    polynomial of G, so all factors commute and the limit is the symmetric root. None where a
+    matrix is too far from the identity, zero or not finite.
+    """
+    unit = identity(matrices.shape[-1])
+    scale = np.einsum("...ii->...", matrices)[..., None, None] / len(unit)
+    scaled = matrices / scale
+    excess = unit - scaled
+    square = excess @ excess
+    # ||E||_2^2 = ||E^2||_2 <= ||E^2||_F, a closer bound than ||E||_F.
+    norm = float(np.einsum("...ij,...ij->...", square, square).max(initial=0.0)) ** 0.25
+    if not norm < FURTHEST:  # NaN included
+        return None
+    coefficients, left = _first_polynomial(int(norm / _CLASS) + 1)
+    root = _sextic(unit, excess, square, coefficients)
+    while left > _ROUNDING:
+        excess = unit - root @ scaled @ root
+        square = excess @ excess
+        step = 0.5 * excess + 0.375 * square
+        if left > _SMALL:
+            step += square @ (0.3125 * excess + 0.2734375 * square)
+            left = left**5
+        else:
+            left = 0.0
+        root = root + root @ step
+    return root / np.sqrt(scale)
+
+
+def _sextic(unit: Array, excess: Array, square: Array, coefficients: tuple[float, ...]) -> Array:
+    """Polynomial of degree 6 of E, given E^2, with two more products."""
+    c0, c1, c2, c3, c4, c5, c6 = coefficients
+    cube = excess @ square
+    upper = c4 * excess + c5 * square
+    upper += c6 * cube
+    result: Array = cube @ upper
+    result += c3 * cube
+    result += c2 * square
+    result += c1 * excess
+    result += c0 * unit
+    return result
+
+
+@cache
+def _first_polynomial(norm_class: int) -> tuple[tuple[float, ...], float]:
+    """Polynomial h of degree 6 near ``(1 - e)^(-1/2)`` on ``|e| <= d`` and what it leaves.
+
+    The second value bounds ``|1 - (1 - e) h(e)^2|``, the norm of E after this step.
+    """
+    radius = norm_class * _CLASS
+    fitted = Chebyshev.interpolate(lambda e: (1.0 - e) ** -0.5, 6, domain=[-radius, radius])
+    coefficients = fitted.convert(kind=Polynomial).coef
+    grid = np.linspace(-radius, radius, 2001)
+    left = np.abs(1.0 - (1.0 - grid) * fitted(grid) ** 2).max()
+    return tuple(float(each) for each in coefficients), 1.01 * float(left)
+
+
+@cache
+def identity(size: int) -> Array:
+    """A shared read-only identity matrix."""
+    unit = np.eye(size)
+    unit.flags.writeable = False
+    return unit

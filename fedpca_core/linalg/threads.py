@@ -8,7 +8,7 @@ threads that share every product. BLAS has the caller's setting back afterwards.
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -21,18 +21,19 @@ SMALL = 256
 LARGE = 4_000_000
 
 
-class _Limit:
+class _Limit(AbstractContextManager[None]):
     """How many runs of this process want one thread, and the setting before the first of them.
 
     The setting belongs to the whole process and runs may overlap in several threads, so only the
-    first one changes it and only the last one brings it back.
+    first one changes it and only the last one brings it back. A class, because it is entered in
+    every round: a generator would cost twice as much.
     """
 
     def __init__(self) -> None:
         self.lock, self.users = Lock(), 0
         self.before: list[tuple[Any, int]] = []
 
-    def enter(self) -> None:
+    def __enter__(self) -> None:
         with self.lock:
             if self.users == 0:
                 self.before = [(each, each.get_num_threads()) for each in _libraries()]
@@ -49,7 +50,7 @@ class _Limit:
             )
         return max(counts, default=1)
 
-    def leave(self) -> None:
+    def __exit__(self, *_: object) -> None:
         with self.lock:
             self.users -= 1
             if self.users == 0:
@@ -82,7 +83,7 @@ def one_thread(features: int = 0) -> AbstractContextManager[None]:
 
     `share_out` takes all threads even so.
     """
-    return _Limited(features <= SMALL)
+    return _LIMIT if features <= SMALL else nullcontext()
 
 
 def share_out(work: Callable[[int], None], count: int, multiplications: int) -> None:
@@ -109,18 +110,3 @@ def share_rows(work: Callable[[slice], None], count: int, multiplications: int) 
     parts = min(count, _LIMIT.allowed())
     ends = [count * part // parts for part in range(parts + 1)]
     share_out(lambda part: work(slice(ends[part], ends[part + 1])), parts, LARGE)
-
-
-class _Limited(AbstractContextManager[None]):
-    """A class, because it is entered in every round: a generator would cost twice as much."""
-
-    def __init__(self, small: bool) -> None:
-        self.small = small
-
-    def __enter__(self) -> None:
-        if self.small:
-            _LIMIT.enter()
-
-    def __exit__(self, *_: object) -> None:
-        if self.small:
-            _LIMIT.leave()

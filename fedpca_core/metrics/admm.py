@@ -15,28 +15,6 @@ from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.trace import Trace
-from fedpca_core.protocol.transcript import Exchange
-
-
-def checked(trace: Trace) -> tuple[Exchange, ...]:
-    """The exchanges of a FedPE or FedPG run whose messages and client states were all kept.
-
-    Raises InvalidInput: the run is not one of FedPE or FedPG, or its messages or client states were
-    not kept.
-    """
-    algorithm, exchanges = trace.algorithm, trace.transcript.exchanges
-    require(
-        "dual" in trace.kept_states()[0],
-        f"The augmented Lagrangian belongs to FedPE and FedPG, not to {algorithm.title}; "
-        "choose a run of one of these.",
-    )
-    require(
-        all(exchange.recorded for exchange in exchanges),
-        "The augmented Lagrangian needs every round's messages, but this run kept only some; "
-        "run fewer rounds, or record in full.",
-    )
-    require(len(exchanges) > 0, "The run has no rounds yet; run at least one.")
-    return exchanges
 
 
 def approach(trace: Trace, problem: Problem) -> pd.DataFrame:
@@ -76,9 +54,22 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
     ``dual_sum``, ``dual_size``: ``||sum_i Y_i||_F`` (0 unless a message was corrupted or Z is
         "printed"), ``max |Y_i|``.
     ``departure``: ``||Z^T Z - I||_F``.
+
+    Raises InvalidInput: another method's run, or one whose messages or states were not kept.
     """
     require(every >= 1, f"Rows are kept for every 1st, 2nd, ... round, not {every}.")
-    exchanges = checked(trace)
+    exchanges = trace.transcript.exchanges
+    require(
+        "dual" in trace.kept_states()[0],
+        f"The augmented Lagrangian belongs to FedPE and FedPG, not to {trace.algorithm.title}; "
+        "choose a run of one of these.",
+    )
+    require(
+        all(exchange.recorded for exchange in exchanges),
+        "The augmented Lagrangian needs every round's messages, but this run kept only some; "
+        "run fewer rounds, or record in full.",
+    )
+    require(len(exchanges) > 0, "The run has no rounds yet; run at least one.")
     algorithm = cast(ConsensusADMM, trace.algorithm.unwrapped)
     client_data = algorithm.seen(problem.client_data.metered())
     scale = problem.clients * client_data.weights[:, None, None]
@@ -106,7 +97,6 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
         residual = remove_span(estimate, target)
         kept = float(np.sum(estimate * (problem.covariance @ estimate)))
         loss = float(problem.eigenvalues.sum()) - kept
-        gram = consensus.T @ consensus
         rows.append(
             {
                 "round": round_,
@@ -119,7 +109,7 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
                 "distance": float(np.linalg.norm(residual)) / np.sqrt(components),
                 "dual_sum": float(np.linalg.norm(state["dual"].sum(axis=0))),
                 "dual_size": float(np.abs(state["dual"]).max()),
-                "departure": float(np.linalg.norm(gram - np.eye(components))),
+                "departure": float(np.linalg.norm(consensus.T @ consensus - np.eye(components))),
             }
         )
     return pd.DataFrame(rows)

@@ -95,8 +95,7 @@ def beside_theorem(trace: Trace, problem: Problem) -> BesideTheorem | None:
         most = constant(crowd, beta[0, :, 0, 0], norms, decrease, step, fallen)
     violation = (subspace_errors(trace.estimates, problem)["kkt"] * total) ** 2
     least = np.minimum.accumulate((violation + consensus_gap(trace))[:-1])
-    bound = most / np.arange(1.0, len(least) + 1)
-    return BesideTheorem(omega, share, unmet, least, bound, values)
+    return BesideTheorem(omega, share, unmet, least, most / np.arange(1.0, len(least) + 1), values)
 
 
 def _lagrangian(x: Array, image: Array, beta: Array, z: Array) -> tuple[float, Array]:

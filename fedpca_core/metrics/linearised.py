@@ -48,9 +48,8 @@ def predicted(trace: Trace, problem: Problem) -> pd.DataFrame:
     and uploads carry no noise (which a trace does not tell: the caller knows). Clients that hold
     noisy matrices lead to the leading space of these; errors are those to the honest one.
 
-    Returns DataFrame: columns round, objective, kkt, relative_error, sin_theta and consensus_gap as
-    in `fedpca_core.metrics.frame`; the first row is the recorded state. It ends where the rounding
-    of messages moves the run as much as a round does.
+    Columns are as in `fedpca_core.metrics.frame`; the first row is the recorded state, and the last
+    where the rounding of messages moves the run as much as a round does.
 
     Raises InvalidInput: why nothing is predicted: no linear map is known, or the run kept too
     little, or it never comes close.
@@ -69,7 +68,6 @@ def predicted(trace: Trace, problem: Problem) -> pd.DataFrame:
 
 
 def _check(trace: Trace) -> None:
-    """Refuse runs whose rounds have no linear map that is known and always the same."""
     algorithm, setting = trace.algorithm, trace.setting
     require(
         algorithm.near != "",
@@ -98,12 +96,10 @@ def _check(trace: Trace) -> None:
 def _above_rounding(tangents: Array, dtype: str) -> int:
     """How many rows come before the first one that a round moves by no more than rounding does.
 
-    Every entry that travels is rounded by up to half a unit in the last place, in the broadcast
-    and in the uploads, which counts as much again.
+    Entries are rounded by up to half a unit in the last place, in the broadcast and the uploads.
     """
     steps = np.linalg.norm(np.diff(tangents, axis=0), axis=(1, 2))
-    rounding = np.finfo(dtype).eps * np.sqrt(tangents.shape[-1])
-    lost = np.flatnonzero(steps <= rounding)
+    lost = np.flatnonzero(steps <= np.finfo(dtype).eps * np.sqrt(tangents.shape[-1]))
     return int(lost[0]) + 1 if len(lost) else len(tangents)
 
 
@@ -117,7 +113,6 @@ def _limit(problem: Problem, components: int) -> Array:
 
 
 def _first_close(trace: Trace, limit: Array) -> int:
-    """The round after the last one with a large angle, and after any schedule has ended."""
     distances = projector_distance(trace.estimates, limit)
     if trace.frames is not None:
         distances = np.maximum(distances, projector_distance(trace.frames, limit).max(axis=1))
@@ -135,8 +130,7 @@ def _first_close(trace: Trace, limit: Array) -> int:
 
 def _tangents(frames: Array, target: Array) -> Array:
     """T with span(V + T) the span of a frame, (..., features, components)."""
-    along = transpose(target) @ frames
-    return remove_span(frames, target) @ np.linalg.inv(along)
+    return remove_span(frames, target) @ np.linalg.inv(transpose(target) @ frames)
 
 
 def _power(trace: Trace, problem: Problem, first: int, target: Array) -> tuple[Array, Array]:

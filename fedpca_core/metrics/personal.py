@@ -12,18 +12,16 @@ import numpy as np
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.problems.personal import PersonalProblem
+from fedpca_core.problems.personal_model import PersonalProblem
 
 #: Pairs of clients whose singular values are computed at once.
 _PAIRS = 4096
 
 
 def fresh_ratios(estimates: Array, problem: PersonalProblem) -> Array:
-    """Each client's error on fresh data, over the noise floor in closed form where it is known.
+    """Each client's error on fresh data, (clients,), in closed form where the noise is known.
 
     ``estimates``, (clients, features, components), or (features, components) for one shared model.
-
-    Returns (clients,) float64, at least 1; a share between 0 and 1 for a visitor's own records.
     """
     if problem.fresh is not None:
         return _missed_share(estimates, problem.fresh)
@@ -34,16 +32,19 @@ def fresh_ratios(estimates: Array, problem: PersonalProblem) -> Array:
 
 def training_ratios(estimates: Array, problem: PersonalProblem) -> Array:
     """Each client's error on its own training data over the noise floor, (clients,)."""
-    client_data = problem.unperturbed.client_data.metered()
+    client_data = problem.unperturbed.client_data
     if problem.fresh is not None:
         return _missed_share(estimates, client_data)
-    explained = (estimates * client_data.apply(estimates)).sum(axis=(-2, -1))
-    return (client_data.traces() - explained) / _floor(problem)
+    return (client_data.traces() - _explained(estimates, client_data)) / _floor(problem)
 
 
 def _missed_share(estimates: Array, client_data: ClientData) -> Array:
-    explained = (estimates * client_data.metered().apply(estimates)).sum(axis=(-2, -1))
-    return 1.0 - explained / np.maximum(client_data.traces(), np.finfo(float).tiny)
+    share = _explained(estimates, client_data)
+    return 1.0 - share / np.maximum(client_data.traces(), np.finfo(float).tiny)
+
+
+def _explained(estimates: Array, client_data: ClientData) -> Array:
+    return (estimates * client_data.multiply(estimates)).sum(axis=(-2, -1))
 
 
 def _floor(problem: PersonalProblem) -> float:
@@ -58,23 +59,16 @@ def oracles(problem: PersonalProblem) -> dict[str, Array]:
     alone sends nothing, so it has no need of noise.
     """
     components = problem.frames.shape[-1]
-    if problem.source is None:
-        shared = problem.target(components)
-    else:
-        shared = np.linalg.eigh(problem.client_data.mean())[1][:, : -components - 1 : -1]
     return {
         "local": problem.unperturbed.client_data.top_eigenvectors(components)[1],
-        "global": shared,
+        "global": problem.met.target(components),
     }
 
 
 def angles_between(frames: Array) -> Array:
-    """Largest principal angle between every two clients' subspaces, in degrees.
+    """Largest principal angle between every two clients' frames, (clients, clients), in degrees.
 
-    ``frames``, (clients, features, components) float64, orthonormal columns.
-
-    Returns (clients, clients) float64: symmetric with a zero diagonal; angles below about 1e-6
-    degrees are not resolved.
+    Angles below about 1e-6 degrees are not resolved.
     """
     clients = len(frames)
     rows, columns = np.triu_indices(clients, 1)
@@ -88,10 +82,7 @@ def angles_between(frames: Array) -> Array:
 
 
 def crossover(axis: Array, first: Array, second: Array) -> float | None:
-    """Where ``first`` overtakes ``second`` along a positive axis; None if they keep their order.
-
-    The sign change of the difference, interpolated on the logarithm of the axis.
-    """
+    """Where ``first`` overtakes ``second`` along a positive axis; None if they keep their order."""
     if not len(axis) == len(first) == len(second):
         raise InvalidInput(
             f"Curves to compare must have one value for each of the {len(axis)} positions, "

@@ -12,16 +12,8 @@ from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.trace import Trace
 
 COLUMNS = (
-    "round",
-    "bytes_up",
-    "bytes_down",
-    "local_products",
-    "seconds",
-    "objective",
-    "kkt",
-    "relative_error",
-    "sin_theta",
-    "consensus_gap",
+    *("round", "bytes_up", "bytes_down", "local_products", "seconds"),
+    *("objective", "kkt", "relative_error", "sin_theta", "consensus_gap"),
 )
 #: Bases whose Gram matrices depart from the identity by more than this are not orthonormal.
 ORTHONORMAL = 1e-12
@@ -43,13 +35,10 @@ def frame(trace: Trace, problem: Problem) -> pd.DataFrame:
     Personal models (one estimate per client) have averages over clients in place of each.
     """
     estimates = trace.estimates
-    if estimates.ndim == 4:  # one estimate per client: the mean over clients of each measure
-        rows, clients = estimates.shape[:2]
-        flat = estimates.reshape(rows * clients, *estimates.shape[2:])
-        measures = {
-            name: value.reshape(rows, clients).mean(axis=1)
-            for name, value in subspace_errors(flat, problem).items()
-        }
+    if estimates.ndim == 4:
+        flat = subspace_errors(estimates.reshape(-1, *estimates.shape[2:]), problem)
+        apart = {name: value.reshape(len(estimates), -1) for name, value in flat.items()}
+        measures = {name: value.mean(axis=1) for name, value in apart.items()}
     else:
         # An iterate wider than the space sought (FedPower with r > k) is measured one-sidedly.
         measures = subspace_errors(estimates, problem, trace.algorithm.components)
@@ -101,22 +90,19 @@ def consensus_gap(trace: Trace) -> Array:
     if trace.frames is None or trace.estimates.ndim == 4:
         return np.full(len(trace.estimates), np.nan)
     estimates = _orthonormal(trace.estimates)[:, None]
-    distances = stiefel.projector_distance(_orthonormal(trace.frames), estimates)
-    return (distances**2).mean(axis=1)
+    return (stiefel.projector_distance(_orthonormal(trace.frames), estimates) ** 2).mean(axis=1)
 
 
 def _orthonormal(bases: Array) -> Array:
     """The bases themselves where all are orthonormal to rounding, else frames of their spans."""
-    gram = stiefel.transpose(bases) @ bases
-    departure = np.abs(gram - np.eye(bases.shape[-1])).max()
+    departure = np.abs(stiefel.transpose(bases) @ bases - np.eye(bases.shape[-1])).max()
     return bases if departure < ORTHONORMAL else stiefel.orthonormalise(bases)
 
 
 def row_reached(rounds: AnyArray, values: Array, accuracy: float) -> int | None:
-    """The first row with a value of at most ``accuracy``; None without one.
+    """The first row with a value of at most ``accuracy``, if any, after the start.
 
-    The start does not count: there all clients hold the same frame, so that their consensus gap is
-    zero before anything has been agreed on.
+    There all clients hold the same frame, and their gap is zero before anything is agreed on.
     """
     hits = (rounds > 0) & (values <= accuracy)
     return int(hits.argmax()) if hits.any() else None

@@ -32,7 +32,6 @@ def frame(generator: np.random.Generator, rows: int, columns: int) -> Array:
 
 
 def square(of: Array) -> float:
-    """Sum of squares."""
     return float((of**2).sum())
 
 

@@ -11,10 +11,9 @@ from scipy.linalg import block_diag
 
 from fedpca_core.arrays import Array
 from fedpca_core.consensus import bounds
-from fedpca_core.consensus.generators import RandomProblem, scalar_pair
 from fedpca_core.consensus.methods import InexactUzawa
 from fedpca_core.consensus.operators import spectral_radii
-from fedpca_core.consensus.problems import ConsensusProblem
+from fedpca_core.consensus.problems import ConsensusProblem, RandomProblem, scalar_pair
 from fedpca_core.papers.checks import Check, square, worst
 
 #: Condition numbers L/λ with λ = 1, and penalties, over which the largest value is taken.
@@ -28,8 +27,7 @@ def remark_9(generator: np.random.Generator) -> float:
     for kappa in CONDITIONS:
         steps = bounds.best_local_steps(1.0, kappa)
         a, _ = bounds.coefficients(np.linspace(1.0, kappa, 801), bounds.scaffnew(kappa, steps))
-        factor = float(np.abs(a).max())
-        largest = max(largest, factor * steps / (steps - 1))
+        largest = max(largest, float(np.abs(a).max()) * steps / (steps - 1))
     return largest
 
 
@@ -54,14 +52,13 @@ def lemma_11_conclusion(generator: np.random.Generator) -> float:
 # ------------------------------------------------------------------ losses that are not quadratic
 @dataclass(frozen=True, eq=False)
 class Losses(ConsensusProblem):
-    """Clients' losses ``x'Ax/2 + soft sum(log cosh x) - b'x``, strongly convex and smooth.
+    """Clients' losses ``x'Ax/2 + soft sum(log cosh x) - b'x``, strongly convex and smooth."""
 
-    ``hessians``, ``linear``, (clients, features, features), (clients, features).
-    ``soft``: Largest second derivative of what is not quadratic.
-    """
-
+    #: (clients, features, features).
     hessians: Array
+    #: (clients, features).
     linear: Array
+    #: Largest second derivative of what is not quadratic.
     soft: float
 
     @classmethod
@@ -179,6 +176,17 @@ def rounds(
         average, multipliers = new_average, new_multipliers
 
 
+def over_rounds(alternating: bool = False) -> Callable[[Callable[[ConsensusRound], float]], Check]:
+    """Take the largest value of a round over runs with exact local solves."""
+
+    def largest(value: Callable[[ConsensusRound], float]) -> Check:
+        return worst()(
+            lambda generator: max(map(value, rounds(generator, alternating=alternating)))
+        )
+
+    return largest
+
+
 # ------------------------------------------------------------------ Section 2
 @worst()
 def lemma_3(generator: np.random.Generator) -> float:
@@ -207,18 +215,15 @@ def lemma_5(generator: np.random.Generator, count: int) -> float:
     return found / best
 
 
-@worst()
-def lemma_7(generator: np.random.Generator) -> float:
-    """How far (40) and both sides of (41) are apart, over rounds."""
-    found = 0.0
-    for one in rounds(generator):
-        size = np.sqrt(square(one.new_average) * square(one.new_multipliers)) + 1e-300
-        product = float((one.new_average * one.new_multipliers).sum()) / size
-        left = float((one.new_points * one.new_multipliers).sum())
-        change = one.new_multipliers - one.multipliers
-        right = float((change * one.new_multipliers).sum()) / one.step
-        found = max(found, abs(product), abs(left + right) / max(1.0, abs(left)))
-    return found
+@over_rounds()
+def lemma_7(one: ConsensusRound) -> float:
+    """How far (40) and both sides of (41) are apart."""
+    size = np.sqrt(square(one.new_average) * square(one.new_multipliers)) + 1e-300
+    product = float((one.new_average * one.new_multipliers).sum()) / size
+    left = float((one.new_points * one.new_multipliers).sum())
+    change = one.new_multipliers - one.multipliers
+    right = float((change * one.new_multipliers).sum()) / one.step
+    return max(abs(product), abs(left + right) / max(1.0, abs(left)))
 
 
 def identity_9(soft: float | None, generator: np.random.Generator) -> float:
@@ -231,13 +236,10 @@ def identity_9(soft: float | None, generator: np.random.Generator) -> float:
 
 
 # ------------------------------------------------------------------ Section 3
-@worst()
-def points(generator: np.random.Generator) -> float:
+@over_rounds()
+def points(one: ConsensusRound) -> float:
     """Theorem 1: squared error of the points over its bound."""
-    return max(
-        square(one.new_points) * (one.penalty + one.losses.strong_convexity) ** 2 / one.before
-        for one in rounds(generator)
-    )
+    return square(one.new_points) * (one.penalty + one.losses.strong_convexity) ** 2 / one.before
 
 
 @worst()
@@ -317,11 +319,9 @@ def equation_103(generator: np.random.Generator) -> float:
 
 def converges(generator: np.random.Generator) -> float:
     """Largest asymptotic factor of Algorithm 1, n from 1 to 100."""
-
-    def methods(kappa: float) -> list[InexactUzawa]:
-        return [bounds.scaffnew(kappa, steps) for steps in (1, 2, 5, 10, 30, 100)]
-
-    return max(factor for _, factor in radii(generator, (1.5, *CONDITIONS), methods))
+    steps, kappas = (1, 2, 5, 10, 30, 100), (1.5, *CONDITIONS)
+    found = radii(generator, kappas, lambda kappa: [bounds.scaffnew(kappa, n) for n in steps])
+    return max(factor for _, factor in found)
 
 
 def square_root(generator: np.random.Generator) -> float:
@@ -332,30 +332,23 @@ def square_root(generator: np.random.Generator) -> float:
 
 
 # ------------------------------------------------------------------ Section 6
-@worst()
-def lemma_14(generator: np.random.Generator) -> float:
+@over_rounds(alternating=True)
+def lemma_14(one: ConsensusRound) -> float:
     """How far the sides of the identities of Lemmas 13 and 14 are apart."""
-    found = 0.0
-    for one in rounds(generator, alternating=True):
-        best, multipliers = one.losses.solution, one.losses.multipliers
-        gradient, inside = one.losses.gradient(best - one.new_points), averaged(one.new_points)
-        change = one.penalty * (one.new_average - one.average)
-        found = max(
-            found,
-            apart(gradient - change, multipliers - one.new_multipliers),
-            apart(one.multipliers - one.new_multipliers, one.penalty * (one.new_points - inside)),
-            apart(one.new_average, inside),
-        )
-    return found
-
-
-@worst()
-def alternating_points(generator: np.random.Generator) -> float:
-    """Theorem 11: squared error of the points over its bound."""
+    best, multipliers = one.losses.solution, one.losses.multipliers
+    gradient, inside = one.losses.gradient(best - one.new_points), averaged(one.new_points)
+    change = one.penalty * (one.new_average - one.average)
     return max(
-        2 * one.losses.strong_convexity * square(one.new_points) * one.penalty / one.before
-        for one in rounds(generator, alternating=True)
+        apart(gradient - change, multipliers - one.new_multipliers),
+        apart(one.multipliers - one.new_multipliers, one.penalty * (one.new_points - inside)),
+        apart(one.new_average, inside),
     )
+
+
+@over_rounds(alternating=True)
+def alternating_points(one: ConsensusRound) -> float:
+    """Theorem 11: squared error of the points over its bound."""
+    return 2 * one.losses.strong_convexity * square(one.new_points) * one.penalty / one.before
 
 
 CHECKS: Mapping[str, Check] = {

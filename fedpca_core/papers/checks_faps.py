@@ -35,7 +35,6 @@ def multiplier(matrix: Array, x: Array) -> Array:
 
 
 def leading(matrix: Array) -> Array:
-    """Its leading eigenvectors."""
     return np.linalg.eigh(matrix)[1][:, -COMPONENTS:]
 
 

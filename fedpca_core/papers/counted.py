@@ -22,10 +22,9 @@ class Leading(Wrapper):
     Where features hold no data a method only carries its start on, and every method commutes with
     rotations of the features: one that turns the start's rows there into as many rows as it has
     columns leaves the rest without anything. So the last rows here stand for all of them.
-
-    ``features``: All features.
     """
 
+    #: All of them.
     features: int
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
@@ -53,10 +52,9 @@ class Pooled(Wrapper):
     All clients multiply the same Z, everybody takes part, and the server uses ``sum_i w_i S_i Z``
     alone, which is ``S Z``. So each answers S Z: rounds, bytes and products are those of the method
     and its errors are, to rounding. Seconds are not, and uploads say nothing of a client.
-
-    ``covariance``, (features, features) float64: S, which only a simulation knows.
     """
 
+    #: (features, features) float64: S, which only a simulation knows.
     covariance: Array
 
     def client(

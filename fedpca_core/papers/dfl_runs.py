@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fedpca_core.consensus import bounds, operators, verdicts
-from fedpca_core.consensus.generators import scalar_pair
+from fedpca_core.consensus.problems import scalar_pair
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.steps import Part, Step
@@ -17,7 +17,6 @@ PENALTIES = np.concatenate([np.linspace(0.0, 1.0, 41), np.linspace(1.25, 20.0, 7
 
 
 def _series(claim: Any) -> str:
-    """What a claim is called, or its row among the verdicts."""
     return f"{claim.theorem}{'' if claim.printed else ', corrected'}: {claim.setting}"
 
 

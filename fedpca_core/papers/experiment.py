@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pandas as pd
 
 from fedpca_core.settings import Settings
@@ -34,8 +35,13 @@ class Number:
 
     @classmethod
     def each(cls, series: str, results: Mapping[str, float]) -> list[Number]:
-        """Those of a series by their measure."""
         return [cls(series, measure, result) for measure, result in results.items()]
+
+    @classmethod
+    def curve(cls, series: str, measure: str, values: Sequence[float], most: int) -> list[Number]:
+        """Those of a curve over rounds from 0, evenly spaced where there are more than ``most``."""
+        kept = np.unique(np.linspace(0, len(values) - 1, most).round().astype(int))
+        return [cls(series, measure, float(values[i]), float(i)) for i in kept]
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fedpca_core.errors import require, require_known
-from fedpca_core.papers.entries import Entry
-from fedpca_core.papers.files import paper
+from fedpca_core.papers.entries import Entry, paper
 from fedpca_core.problems import Problem, decay_spectrum, images, samples_per_client
 from fedpca_core.settings import Value
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
@@ -41,8 +40,6 @@ _ROUNDS = {
 
 @dataclass(frozen=True)
 class FapsPreset(Preset):
-    """One experiment."""
-
     settings: ConvergeSettings
     #: Field that it varies, empty if none, and its values; the settings have one of them.
     varied: str = ""
@@ -52,9 +49,8 @@ class FapsPreset(Preset):
     paper: Fields = field(default_factory=dict)
     #: What varies there.
     paper_values: tuple[Value, ...] = ()
-    #: Whether its many large runs are counted and not timed at the paper's size: time is judged on
-    #: Table 1. There a sum over clients that is known beforehand is not worked out client by
-    #: client.
+    #: Whether its many large runs are counted and not timed at the paper's size, where a sum over
+    #: clients that is known beforehand is not worked out: time is judged on Table 1.
     counted: bool = False
 
     def configuration(self, value: Value | None = None) -> ConvergeSettings:
@@ -107,7 +103,6 @@ class FapsPreset(Preset):
 
 
 def _read() -> Iterator[FapsPreset]:
-    """What `faps_presets.toml` says."""
     file = tomllib.loads(FILE.read_text(encoding="utf-8"))
     for name, one in listed(file["presets"], None, **_ROUNDS):
         kind = AttackSettings if one.pop("attack", False) else ConvergeSettings
@@ -122,10 +117,7 @@ PRESETS: tuple[FapsPreset, ...] = tuple(_read())
 
 
 def preset(name: str) -> FapsPreset:
-    """The preset called ``name``.
-
-    Raises InvalidInput: there is none.
-    """
+    """Raises InvalidInput: there is no preset called ``name``."""
     known = {entry.name: entry for entry in PRESETS}
     require_known("preset", name, known)
     return known[name]

@@ -5,7 +5,7 @@ start, on which round counts depend. Rounds stream by, nothing but their measure
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Any, ClassVar
@@ -30,6 +30,7 @@ from fedpca_core.problems.spectrum import singular_values
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate, stream
+from fedpca_core.protocol.trace import Round
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Step
 from fedpca_core.streams import Streams
@@ -50,7 +51,6 @@ COMPARED: Mapping[str, Callable[[int], Algorithm]] = {
 }
 #: What a configuration says of its size.
 _WORDS: Mapping[str, str] = {
-    "problem": "",
     "features": "features",
     "clients": "clients",
     "samples": "records a client",
@@ -100,35 +100,26 @@ class FapsConvergence(Experiment):
         self._problem: tuple[object, Problem] | None = None
 
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
-        return [
-            Cell(
-                self._part(value),
-                series,
-                seed,
-                {**self._fields(size, value), "series": series, **self.read_at},
-            )
-            for value in self._values(size)
-            for series in self.methods
-            for seed in range(seeds)
-        ]
+        found = []
+        for value in self._values(size):
+            text = f"{value:.6g}" if isinstance(value, float) else str(value)
+            part = "" if value is None else text
+            for series in self.methods:
+                depends = {**self._fields(size, value), "series": series, **self.read_at}
+                found += [Cell(part, series, seed, depends) for seed in range(seeds)]
+        return found
 
     def described(self, size: Size) -> str:
         fields = self._fields(size, None)
-        fields = {**fields, "problem": PROBLEMS[str(fields["problem"])].lower()}
-        shown = [
-            f"{words} {fields[name]}".strip() for name, words in _WORDS.items() if name in fields
-        ]
-        varied = f"; {self.preset.varied} varied" if self.preset.varied else ""
+        shown = [PROBLEMS[str(fields["problem"])].lower()]
+        shown += [f"{words} {fields[name]}" for name, words in _WORDS.items() if name in fields]
+        varied = f"; {self.preset.varied} varied" * bool(self.preset.varied)
         cut = any(self._leading(size, value) for value in self._values(size))
-        left = (
-            f"; singular values below {self.negligible:g} of the largest count as 0" if cut else ""
-        )
+        left = f"; singular values below {self.negligible:g} of the largest count as 0" * cut
         return ", ".join(shown) + varied + left
 
     def needs(self, size: Size) -> tuple[str, ...]:
-        problems = {
-            str(self._fields(size, value).get("problem", "")) for value in self._values(size)
-        }
+        problems = {str(self._fields(size, value)["problem"]) for value in self._values(size)}
         return tuple(sorted(problems & DATA_SETS.keys()))
 
     def live(self) -> ConvergeSettings:
@@ -137,12 +128,9 @@ class FapsConvergence(Experiment):
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
         yield Step(0.0, f"{cell.name}: preparing the data")
         problem, algorithm, features = self._prepared(cell, size)
-        printed, timed = self._printed_error(cell.series), not self._counted(size)
-        return (
-            yield from measure_run(
-                problem, algorithm, cell, printed, timed=timed, features=features
-            )
-        )
+        how: dict[str, Any] = {"timed": not self._counted(size), "features": features}
+        printed = self._printed_error(cell.series)
+        return (yield from measure_run(problem, algorithm, cell, printed, **how))
 
     def _counted(self, size: Size) -> bool:
         """Whether runs are counted and not timed, so that what is known may be left out."""
@@ -165,12 +153,8 @@ class FapsConvergence(Experiment):
     def _printed_error(self, series: str) -> float:
         """The relative error at which the paper's table gives the KKT violation."""
         row = "FAPS" if series.startswith("FAPS") else series
-        errors = [
-            one.value
-            for one in self.preset.published
-            if one.method == row and one.id.endswith("/error")
-        ]
-        return errors[0] if errors else MATCHED
+        errors = (one for one in self.preset.published if one.id.endswith("/error"))
+        return next((one.value for one in errors if one.method == row), MATCHED)
 
     def _leading(self, size: Size, value: Value | None) -> int | None:
         """How many features are made where the data of others are negligible; None for all.
@@ -186,12 +170,7 @@ class FapsConvergence(Experiment):
 
     # ------------------------------------------------------------------ configurations
     def _values(self, size: Size) -> Sequence[Value | None]:
-        chosen = self.preset
-        values = chosen.paper_values if size == "paper" else chosen.values
-        return values or (None,)
-
-    def _part(self, value: Value | None) -> str:
-        return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+        return (self.preset.paper_values if size == "paper" else self.preset.values) or (None,)
 
     def _fields(self, size: Size, value: Value | None) -> dict[str, Any]:
         """Everything that the data depend on."""
@@ -203,11 +182,10 @@ class FapsConvergence(Experiment):
             )
             return {**self.preset.paper, **varied}
         settings = self.preset.configuration(value)
-        spectrum = settings.problem.removeprefix("decay_")
-        fields = {"geometric": "decay", "arithmetic": "condition"}
+        spectra = {"decay_geometric": "decay", "decay_arithmetic": "condition"}
         names = ["problem", "clients", "components"]
-        if spectrum in fields:
-            names += ["features", "samples", "sizes", fields[spectrum]]
+        if settings.problem in spectra:
+            names += ["features", "samples", "sizes", spectra[settings.problem]]
         return {name: getattr(settings, name) for name in names}
 
     def _made(self, size: Size, value: Value | None) -> Problem:
@@ -245,14 +223,9 @@ class Stopped(FapsConvergence):
         problem, algorithm, _ = self._prepared(cell, size)
         spectrum = np.linalg.eigvalsh(problem.covariance)
         trace, largest = float(spectrum.sum()), float(spectrum[-1])
-        wire = Channel(record="estimates")
         stops: dict[str, tuple[float, float, float]] = {}
         before = float("nan")
-        for entry in stream(problem, algorithm, rounds=LONGEST, seed=cell.seed, channel=wire):
-            found = metrics.subspace_errors(entry.estimate[None], problem, algorithm.components)
-            error, kkt, objective = (
-                float(found[name][0]) for name in ("relative_error", "kkt", "objective")
-            )
+        for entry, error, kkt, objective in _rounds(problem, algorithm, cell.seed):
             change = abs(objective - before)
             levels = {
                 "rule (27)": change / abs(objective),
@@ -281,6 +254,17 @@ class Stopped(FapsConvergence):
         return size == "paper"
 
 
+def _rounds(
+    problem: Problem, algorithm: Algorithm, seed: int
+) -> Iterator[tuple[Round, float, float, float]]:
+    """Up to `LONGEST` rounds, each with its relative error, KKT violation and objective."""
+    wire = Channel(record="estimates")
+    for entry in stream(problem, algorithm, rounds=LONGEST, seed=seed, channel=wire):
+        found = metrics.subspace_errors(entry.estimate[None], problem, algorithm.components)
+        error, kkt, objective = (found[name][0] for name in ("relative_error", "kkt", "objective"))
+        yield entry, float(error), float(kkt), float(objective)
+
+
 def measure_run(
     problem: Problem,
     algorithm: Algorithm,
@@ -299,7 +283,6 @@ def measure_run(
     relative error, too. Without ``timed`` there are neither seconds nor time_ratio.
     Bytes are those of messages with ``features`` rows, where the problem has leading ones only.
     """
-    wire = Channel(record="estimates")
     spent = {"rounds": 0.0, "bytes": 0.0, "products": 0.0, "seconds": 0.0}
     reached: dict[str, float] = {}
     stopped: dict[str, float] = {}
@@ -307,13 +290,11 @@ def measure_run(
     bare: list[float] = []
     before = float("nan")
     rows = 1.0 if features is None else features / problem.features
-    for entry in stream(problem, algorithm, rounds=LONGEST, seed=cell.seed, channel=wire):
+    for entry, error, kkt, value in _rounds(problem, algorithm, cell.seed):
         spent["rounds"] = float(entry.index)
         spent["bytes"] += rows * (entry.bytes_up + entry.bytes_down)
         spent["products"] += entry.local_products / problem.clients
         spent["seconds"] += entry.seconds
-        found = metrics.subspace_errors(entry.estimate[None], problem, algorithm.components)
-        error, kkt, value = (float(found[n][0]) for n in ("relative_error", "kkt", "objective"))
         errors.append(error)
         if entry.index > 0:
             if "rounds" not in reached and error <= MATCHED:
@@ -338,8 +319,7 @@ def measure_run(
         measured.pop("seconds", None)
     numbers = Number.each(cell.series, measured)
     if cell.seed == 0:
-        kept = np.unique(np.linspace(0, len(errors) - 1, CURVE_POINTS).round().astype(int))
-        numbers += [Number(cell.series, "relative error", errors[i], float(i)) for i in kept]
+        numbers += Number.curve(cell.series, "relative error", errors, CURVE_POINTS)
     return numbers
 
 
@@ -373,6 +353,8 @@ def _share(errors: Sequence[float]) -> float:
 DONE = 1e-5
 #: Rounds beyond those that the equations need, in which the attack is tried.
 SPARE = 6
+#: Bytes of messages that are kept of the longest run.
+MESSAGES = 10**10
 #: The paper's sizes; five clients are ours.
 PAPER = {"features": 1000, "records": 10_000, "components": 100, "clients": 5}
 GROWING: dict[Size, tuple[int, ...]] = {
@@ -398,63 +380,62 @@ class Recovered(Experiment):
 
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
         methods = ("SSI",) if self.growing else ("SSI", "FAPS")
-        return [
-            Cell(str(features) if self.growing else "", method, seed,
-                 {**self._fields(size, features), "method": method})
-            for features in self._features(size)
-            for method in methods
-            for seed in range(seeds)
-        ]  # fmt: skip
+        found = []
+        for features in self._features(size):
+            part, fields = str(features) if self.growing else "", self._fields(size, features)
+            for method in methods:
+                depends = {**fields, "method": method}
+                found += [Cell(part, method, seed, depends) for seed in range(seeds)]
+        return found
 
     def described(self, size: Size) -> str:
-        words = ", ".join(
-            f"{name} {value}" for name, value in self._fields(size, 0).items() if value
-        )
-        many = self._features(size)
-        return f"{words}, features {', '.join(map(str, many))}"
+        words = [f"{name} {value}" for name, value in self._fields(size, 0).items() if value]
+        return f"{', '.join(words)}, features {', '.join(map(str, self._features(size)))}"
 
     def live(self) -> ConvergeSettings:
         return preset(self.key).configuration()
 
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
         yield Step(0.0, f"{cell.name}: preparing the data")
-        fields = cell.configuration
         problem = self._problem(cell, size)
-        components, features = int(fields["components"]), int(fields["features"])
-        method: Algorithm = (
-            SSI(components)
-            if cell.series == "SSI"
-            else FAPS(components, inner_rule="fixed", inner_steps=5)
-        )
+        components, features = (int(cell.configuration[n]) for n in ("components", "features"))
+        method = COMPARED["SSI" if cell.series == "SSI" else "FAPS, 5 inner steps"](components)
         enough = ceil(features / components)
-        rounds = enough + SPARE
-        transcript = simulate(problem, method, rounds=rounds, seed=cell.seed).transcript
+        # Before the broadcasts can span the features there is nothing to find, and a large problem
+        # is not solved after every round.
+        few = enough, enough + 1, enough + SPARE
+        tried: Sequence[int] = few if self.growing else range(enough + SPARE + 1)
+        wire = Channel(byte_limit=MESSAGES)
+        run = simulate(problem, method, rounds=tried[-1], seed=cell.seed, channel=wire)
         truth = private_matrix(problem, 0)
-        # Before the broadcasts can span the features there is nothing to find; a large problem is
-        # not solved again and again to see that.
-        tried = range(enough - 1 if self.growing else 0, rounds + 1)
         errors: dict[int, float] = {}
         for index in tried:
-            yield Step(0.5 * index / rounds, f"{cell.name}: attack after round {index}")
-            guess = attacks.linear(transcript.until(index)) if index else np.zeros_like(truth)
+            yield Step(0.5 * index / tried[-1], f"{cell.name}: attack after round {index}")
+            seen = run.transcript.until(index)
+            guess = attacks.linear(seen) if index else np.zeros_like(truth)
             errors[index] = scores.relative_error(guess, truth)
             if self.growing and errors[index] <= DONE:
                 break
-        kkt = yield from _violations(problem, method, cell)
+        # Where nothing else is asked of SSI, the sum of its answers is known beforehand.
+        quick = Pooled(method, problem.covariance) if self.growing else method
+        kkt = yield from _violations(problem, quick, cell)
         reached = [index for index, error in errors.items() if error <= DONE]
         settled = [index for index, value in enumerate(kkt) if index and value <= DONE]
         measures = {
-            "recovered": reached[0] if reached else float("nan"),
-            "converged": settled[0] if settled else float("nan"),
+            "recovered": float(reached[0]) if reached else float("nan"),
+            "converged": float(settled[0]) if settled else float("nan"),
             "least_error": min(list(errors.values())[-SPARE:]),
         }
-        numbers = [Number(cell.series, name, float(value)) for name, value in measures.items()]
+        numbers = Number.each(cell.series, measures)
         if not self.growing and cell.seed == 0:
-            shown = f"{cell.series}, the server's error", f"{cell.series}, KKT violation"
-            numbers += [Number(shown[0], "error", e, float(i)) for i, e in errors.items()]
-            numbers += [Number(shown[1], "error", e, float(i)) for i, e in enumerate(kkt)][
-                :: max(1, len(kkt) // 60)
-            ]
+            step = max(1, len(kkt) // 60)
+            curves = {
+                "the server's error": errors,
+                "KKT violation": {index: kkt[index] for index in range(0, len(kkt), step)},
+            }
+            for name, curve in curves.items():
+                shown = f"{cell.series}, {name}"
+                numbers += [Number(shown, "error", e, float(i)) for i, e in curve.items()]
         return numbers
 
     def _features(self, size: Size) -> tuple[int, ...]:
@@ -487,12 +468,11 @@ class Recovered(Experiment):
 
 def _violations(problem: Problem, method: Algorithm, cell: Cell) -> Part[list[float]]:
     """KKT violations of a run round by round until it has converged."""
-    channel = Channel(record="estimates")
     found: list[float] = []
-    for entry in stream(problem, method, rounds=LONGEST, seed=cell.seed, channel=channel):
-        found.append(float(metrics.subspace_errors(entry.estimate[None], problem)["kkt"][0]))
-        if entry.index and found[-1] <= DONE:
+    for entry, _, kkt, _ in _rounds(problem, method, cell.seed):
+        found.append(kkt)
+        if entry.index and kkt <= DONE:
             break
         if entry.index % 20 == 0:
-            yield Step(0.75, f"{cell.name}: round {entry.index}, KKT violation {found[-1]:.1e}")
+            yield Step(0.75, f"{cell.name}: round {entry.index}, KKT violation {kkt:.1e}")
     return found

@@ -26,11 +26,7 @@ from fedpca_core.papers.fedpower import (
     algorithm,
 )
 from fedpca_core.privacy import Calibration
-from fedpca_core.privacy.calibration import (
-    exact_multiplier,
-    published_multiplier,
-    true_epsilon,
-)
+from fedpca_core.privacy.calibration import exact_multiplier, published_multiplier, true_epsilon
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.trace import Trace
@@ -45,9 +41,8 @@ EARLY = slice(1, 4)
 FIXED_PRODUCTS, GAPS = 12, (1, 2, 4, 12)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=1)  # the cells of one seed follow each other
 def _drawn(model: str, size: Size, seed: int) -> Problem:
-    """The data of one seed; its cells follow each other."""
     return MODELS[model].draw(MODELS[model].sizes[size], seed)
 
 
@@ -91,9 +86,8 @@ class Panels(Experiment):
         return _words(MODELS[self.model], size)
 
     def live(self) -> PrivacySettings | None:
-        if self.panels[0] not in FIGURES:
-            return None
-        return PrivacySettings(view="figures", figure=self.panels[0].key)
+        first = self.panels[0]
+        return PrivacySettings(view="figures", figure=first.key) if first in FIGURES else None
 
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
         yield Step(0.0, f"{cell.name}: drawing the data")
@@ -105,16 +99,12 @@ class Panels(Experiment):
         early = float(np.exp(np.log(sines[EARLY]).mean()))
         numbers = Number.each(cell.series, {"plateau": float(sines[-1]), "early": early})
         if cell.seed == 0:
-            numbers += [
-                Number(cell.series, self.y_title, float(sine), float(index))
-                for index, sine in enumerate(sines)
-            ]
+            numbers += Number.curve(cell.series, self.y_title, sines.tolist(), len(sines))
         return numbers
 
 
 class FixedGaps(Experiment):
-    """Fixed gaps between communications, with and without alignment: where the run ends, and how
-    far the clients drift apart."""
+    """Fixed gaps between communications, with and without alignment: where runs end, and drift."""
 
     key, title, source = "fedpower-gaps", "Local steps p = 1 … 12 and alignment", "fedpower"
     measure, varied = "final", "period"

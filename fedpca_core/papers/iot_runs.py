@@ -13,17 +13,21 @@ import numpy as np
 
 from fedpca_core.algorithms.fedpe import FedPE
 from fedpca_core.algorithms.fedpg import FedPG
-from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2, RATE, Network, training
+from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2, RATE, BiGAN, Network, training
 from fedpca_core.anomaly.autoencoder import score as reconstruction_error
-from fedpca_core.anomaly.bigan import BiGAN
-from fedpca_core.anomaly.evaluation import area, area_pair, evaluate
-from fedpca_core.anomaly.scores import best_for_labels, for_labels, score
+from fedpca_core.anomaly.evaluation import (
+    area,
+    area_pair,
+    best_for_labels,
+    evaluate,
+    for_labels,
+    score,
+)
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import orthonormalise, remove_span
+from fedpca_core.papers.entries import paper
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
-from fedpca_core.papers.files import paper
-from fedpca_core.papers.iot import TABLE_I
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate, stream
@@ -51,6 +55,7 @@ RECORDS, CARD = 560, 24e9
 COPIES = 4
 #: Local solves of a client in a run that is followed to its end, whatever its participation.
 SOLVES: Mapping[Size, int] = {"paper": 500, "live": 200}
+_WIRE = Channel(dtype="float32", record="estimates")
 _BOTH = {"FedPG": {"method": "fedpg"}, "FedPE": {"method": "fedpe"}}
 #: What is changed by part and series, from both starts.
 STARTS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -135,14 +140,8 @@ class Runs(Experiment):
         target, best = problem.target(k), float(problem.eigenvalues[:k].sum())
         every = SOLVES[size] / settings.participation if self.followed else settings.rounds
         distances, learnt, spent = [], [], [0.0]
-        run = stream(
-            problem,
-            method,
-            rounds=round(every),
-            participation=settings.participation,
-            seed=settings.seed,
-            channel=Channel(dtype="float32", record="estimates"),
-        )
+        how: dict[str, Any] = {"participation": settings.participation, "seed": settings.seed}
+        run = stream(problem, method, rounds=round(every), channel=_WIRE, **how)
         began = time.process_time()
         for entry in run:
             spent.append(spent[-1] + time.process_time() - began)
@@ -171,8 +170,7 @@ class Runs(Experiment):
             found["accuracy"] = evaluate(on.attack, scores, level).accuracy
         numbers = Number.each(name, found)
         if self.drawn and cell.seed == 0:
-            kept = np.unique(np.linspace(0, len(distances) - 1, 50).round().astype(int))
-            numbers += [Number(name, self.y_title, distances[i], float(i)) for i in kept]
+            numbers += Number.curve(name, self.y_title, distances, 50)
         return numbers
 
     def _settings(self, size: Size, fields: Mapping[str, Any], seed: int) -> AnomalySettings:
@@ -223,23 +221,17 @@ RUNS = (
 # ---------------------------------------------------------------------- Table I, every reading
 #: Settings by name. The public scripts have rank 2, steps of 1e-4 from a uniform start, and every
 #: client standardises by its own moments; penalty and clients are the paper's.
+_RANK_11: Mapping[str, Any] = {"transform": "none", "components": 11, "rounds": 500}
+_SCRIPTS: Mapping[str, Any] = {"transform": "none", "components": 2, "standardising": "local"}
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "rank 2": {"transform": "none", "components": 2, "rounds": 1500},
-    "rank 11": {"transform": "none", "components": 11, "rounds": 500},
-    "public scripts": {
-        "transform": "none", "components": 2, "rounds": 20, "standardising": "local"
-    },
-    "public scripts, 200 rounds": {
-        "transform": "none", "components": 2, "rounds": 200, "standardising": "local"
-    },
+    "rank 11": _RANK_11,
+    "public scripts": {**_SCRIPTS, "rounds": 20},
+    "public scripts, 200 rounds": {**_SCRIPTS, "rounds": 200},
     "logarithms": {"transform": "log", "components": 6, "rounds": 300},
-    "rank 11, own z-scores": {
-        "transform": "none", "components": 11, "rounds": 500, "standardising": "local"
-    },
-    "rank 11, shuffled clients": {
-        "transform": "none", "components": 11, "rounds": 500, "split": "iid"
-    },
-}  # fmt: skip
+    "rank 11, own z-scores": {**_RANK_11, "standardising": "local"},
+    "rank 11, shuffled clients": {**_RANK_11, "split": "iid"},
+}
 #: What else is tried of networks by name: readings that say what is changed in the training, and
 #: the hidden layers of those with two and with four.
 TRAININGS: Mapping[str, Mapping[str, Any]] = {
@@ -258,7 +250,6 @@ class FixedStep(FedPE):
     """FedPE with steps of ``step_factor``, whatever the curvature."""
 
     def curvature(self, frames: Array, clients: Arrays) -> Array:
-        """1 for every client."""
         return np.ones(len(frames))
 
 
@@ -337,9 +328,14 @@ class TableReadings(Experiment):
 
     def _rates(self, on: DetectionTask, series: str, scores: Array) -> dict[str, float]:
         areas = area_pair(on.attack, scores)
-        printed = TABLE_I[self.data].get(series, TABLE_I[self.data]["FedPG"])
         found = {"auc": areas[0], "average_precision": areas[1]}
-        for rule, level in for_labels(on.attack, scores, printed.recall).items():
+        printed = {
+            one.method: one.value
+            for one in paper("iot").entries
+            if one.id.startswith(f"table-1/{self.data}/") and one.id.endswith("/recall")
+        }
+        recall = printed.get(series, printed["FedPG"])
+        for rule, level in for_labels(on.attack, scores, recall).items():
             judged = evaluate(on.attack, scores, level, areas)
             found |= {f"{name}, {rule}": 100 * rate for name, rate in judged.rates().items()}
         return found
@@ -350,27 +346,17 @@ class TableReadings(Experiment):
 
 
 def as_in_the_scripts(on: DetectionTask, series: str, rounds: int, seed: int) -> Array:
-    """The basis that a method ends with at the settings of the authors' public scripts.
-
-    Returns (features, components) float64.
-    """
+    """The basis (features, components) that the settings of the authors' scripts end with."""
     largest = float(on.problem.client_data.spectral_norms().mean())
     shared: dict[str, Any] = {"penalty_factor": PENALTY / largest, "initial": "uniform"}
-    components = int(SETTINGS["public scripts"]["components"])
+    components = int(_SCRIPTS["components"])
     method = (
         FixedStep(components, step_factor=SCRIPT_STEP, **shared)
         if series == "FedPE"
         else FedPG(components, step_factor=SCRIPT_STEP * (2 * largest + PENALTY), **shared)
     )
-    run = simulate(
-        on.problem,
-        method,
-        rounds=rounds,
-        participation=0.1,
-        seed=seed,
-        channel=Channel(dtype="float32", record="estimates"),
-    )
-    return run.estimate
+    how: dict[str, Any] = {"participation": 0.1, "seed": seed, "channel": _WIRE}
+    return simulate(on.problem, method, rounds=rounds, **how).estimate
 
 
 class Bytes(Experiment):

@@ -10,6 +10,7 @@
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -77,25 +78,35 @@ class Tried:
     exact: bool = False
     #: Whether it takes numbers of its row from the paper, so that the others follow from one.
     follows: bool = False
+    #: What it does, and what of the paper lets it; how many lines of the text it sets aside.
+    under: str = ""
+    aside: int = 0
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verdict, why, and what it rests on."""
-
     #: One of `WORDS`.
     word: Word
-    why: str
-    #: Readings with a result, the stated one first.
+    #: Why, but for the reading that decides.
+    reason: str
+    #: Readings with a result: that which decides, then the stated one.
     tried: tuple[Tried, ...] = ()
-    #: Readings without one.
+    #: Readings without one, and those whose runs did not get to what is measured.
     untried: tuple[str, ...] = ()
+    unreached: tuple[str, ...] = ()
 
     @property
     def shown(self) -> Tried | None:
         """The figure that decides: one that agrees where the verdict says so, else the first."""
         agreeing = (one for one in self.tried if one.agrees and self.word != "undetermined")
         return next(agreeing, next(iter(self.tried), None))
+
+    @property
+    def why(self) -> str:
+        """The reading that decides, where one does, and why."""
+        found = self.shown
+        deciding = found is not None and found.agrees and self.word == "reproduced under a reading"
+        return f"{found.under if found and deciding else ''} {self.reason}".strip()
 
 
 def judge(entry: Entry, results: Results, anywhere: bool = False) -> Verdict:
@@ -106,28 +117,32 @@ def judge(entry: Entry, results: Results, anywhere: bool = False) -> Verdict:
     """
     if entry.out_of_scope:
         return Verdict("out of scope", entry.out_of_scope)
-    read = tried, untried = _readings(entry, results)
+    read = tried, *_ = _readings(entry, results)
     why = entry.why or entry.decides
     if entry.contradicts:
         return Verdict("contradicts itself", why, *read)
     if entry.proves == "false":
         return Verdict("proved false", why, *read)
     counted = [one for one in tried if one.size == "paper" or anywhere or entry.any_size]
-    agreeing = next((one for one in counted if one.agrees), None)
+    agreed = (one for one in counted if one.agrees)
+    agreeing = min(agreed, key=lambda one: one.aside, default=None)
     limit = entry.holds.get("at_most", 0.0)
     if agreeing is not None and abs(limit - 1.0) < FAR and 0.0 < agreeing.high < FAR:
         said = f"The bound is {1 / agreeing.middle:,.0f} times what we saw in the middle seed"
         reason = f"{said}: no run like ours could contradict it. {entry.why}"
         return Verdict("undetermined", reason.strip(), *read)
-    if agreeing is not None:
+    if agreeing is not None and not entry.other_data:
+        read = (agreeing, *(one for one in tried if one != agreeing)), *read[1:]
         word: Word = "reproduced" if agreeing.reading == STATED else "reproduced under a reading"
         return Verdict(word, f"{_held(entry, agreeing)} {entry.why}".strip(), *read)
     if entry.proves in ("true", "cases"):
-        return Verdict("reproduced", f"{_held(entry)} {why}".strip(), *read)
+        word = "reproduced under a reading" if entry.under else "reproduced"
+        under = f"Under {entry.under}." if entry.under else ""
+        return Verdict(word, " ".join(filter(None, (under, _held(entry), why))), *read)
     stated = [one for one in counted if one.reading == STATED]
     if entry.counterexample and stated and not stated[0].wide:
         return Verdict("proved false", why, *read)
-    reasons = _open(entry, tried, counted, untried)
+    reasons = _open(entry, counted, *read)
     if reasons:
         return Verdict("undetermined", " ".join([*reasons, entry.why]).strip(), *read)
     return Verdict("differs", why, *read)
@@ -138,15 +153,44 @@ def _held(entry: Entry, found: Tried | None = None) -> str:
     shown = CASES.search(entry.shows)
     if entry.proves == "cases" and shown:
         return f"It held in {shown[0]}, which is no proof."
-    identity = 0.0 < entry.holds.get("at_most", 1.0) < IDENTITY
+    identity = 0.0 < entry.holds.get("at_most", 1.0) < IDENTITY or entry.why.startswith("Proof:")
     if found is None or entry.kind != "statement" or identity or entry.holds.get("usually"):
         return ""
-    cases = "every case that was run" if found.exact else f"{found.seeds} of {found.seeds} seeds"
+    same = found.exact or found.low == found.high  # as where nothing is drawn
+    cases = "every case that was run" if same else f"{found.seeds} of {found.seeds} seeds"
     return f"It held in {cases}, which is no proof."
 
 
+def _aside(entry: Entry, reading: Reading) -> list[int]:
+    """Lines whose statements a reading sets aside for the entry's method, or for several."""
+    of = [entry.method] if entry.method in reading.aside else [] if entry.method else reading.aside
+    return sorted({*reading.instead, *(line for one in of for line in reading.aside[one])})
+
+
+def _under(entry: Entry, reading: Reading) -> str:
+    """What a reading does, and what of the paper lets it."""
+    lines = " and ".join(f"line {line}" for line in _aside(entry, reading))
+    aside = f"It sets aside what is stated in {lines} of the text." if lines else ""
+    return " ".join(filter(None, (reading.says, aside, entry.open)))
+
+
+def _ran(entry: Entry, results: Results) -> bool:
+    """Whether something of what the entry reads is stored."""
+    wanted = (*entry.each, *entry.chain, entry.series)
+    stored = results(entry.experiment).values() if entry.experiment else ()
+    return any(
+        name in wanted and any(entry.part in ("", part) for _, part in numbers)
+        for cells in stored
+        for (name, _), numbers in cells.numbers.items()
+    )
+
+
 def _open(
-    entry: Entry, tried: tuple[Tried, ...], counted: list[Tried], untried: tuple[str, ...]
+    entry: Entry,
+    counted: list[Tried],
+    tried: tuple[Tried, ...],
+    untried: tuple[str, ...],
+    unreached: tuple[str, ...],
 ) -> list[str]:
     """What keeps a verdict from being said; empty where nothing does."""
     if not tried and entry.open:
@@ -154,29 +198,40 @@ def _open(
     if not tried:
         run = entry.experiment and (entry.holds or entry.within or entry.points)
         return ["Its run is not stored yet." if run else "No check of it is stored yet."]
-    reasons = [entry.open] if entry.open else []
+    reasons = list(filter(None, (entry.open, entry.other_data)))
     if not counted:
         reasons.append("Ours is at a smaller size than the paper's.")
+    agreeing = [one.reading for one in counted if one.agrees]
+    if agreeing:
+        some = f"{'; '.join(agreeing)} (of {len(counted)} readings)"
+        reasons.append(f"On ours these agree, which does not decide: {some}.")
     wide = sum(one.wide for one in counted)
     if wide:
-        ours = "Ours" if len(counted) == 1 else f"In {wide} of {len(counted)} readings ours"
-        reasons.append(f"{ours} agrees, but is of too few starts or of widely spread ones.")
+        where = "" if len(counted) == 1 else f" in {wide} of {len(counted)} readings"
+        reasons.append(
+            f"What is printed lies within our range{where}, which rests on too few starts or is "
+            "widely spread."
+        )
     if any(one.seeds < SEEDS and not one.exact for one in counted):
         reasons.append(f"Ours is from fewer than {SEEDS} seeds.")
-    if untried:
-        some = ", ".join(untried[:3]) + (", ..." if len(untried) > 3 else "")
-        reasons.append(f"Readings without a run: {len(untried)} ({some}).")
+    for names, what in ((unreached, "whose runs did not get there"), (untried, "without a run")):
+        if names:
+            some = "; ".join(names[:3]) + ("; ..." if len(names) > 3 else "")
+            reasons.append(f"Readings {what}: {len(names)} ({some}).")
     return reasons
 
 
-def _readings(entry: Entry, results: Results) -> tuple[tuple[Tried, ...], tuple[str, ...]]:
+def _readings(
+    entry: Entry, results: Results
+) -> tuple[tuple[Tried, ...], tuple[str, ...], tuple[str, ...]]:
     """Every reading that applies: those with a result, and the names of the others."""
     if not (entry.holds or entry.within or entry.points):
-        return (), tuple(one.name for one in entry.readings)
-    tried, untried = [], []
+        return (), tuple(one.name for one in entry.readings), ()
+    tried, untried, unreached = [], [], []
     if not entry.open:
         found = _tried(STATED, entry, results)
         tried += [found] if found else []
+        untried += [] if found else [STATED]
     for reading in entry.readings:
         stem = entry.measure.partition(",")[0]
         if (reading.only and entry.method not in reading.only) or stem in reading.given:
@@ -186,34 +241,47 @@ def _readings(entry: Entry, results: Results) -> tuple[tuple[Tried, ...], tuple[
             untried += [] if reading.reads else [reading.name]
             continue
         found = _tried(reading.name, changed, results) if reading.reads else None
-        if found is None:
-            untried.append(reading.name)
+        if found is not None:
+            under, lines = _under(entry, reading), len(_aside(entry, reading))
+            tried.append(replace(found, follows=bool(reading.given), under=under, aside=lines))
+        elif reading.reads and _ran(changed, results):
+            unreached.append(reading.name)
         else:
-            tried.append(replace(found, follows=bool(reading.given)))
-    return tuple(tried), tuple(untried)
+            untried.append(reading.name)
+    return tuple(tried), tuple(untried), tuple(unreached)
 
 
 def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[str, Verdict]:
     """Verdicts on the numbers of one row of a table, which come from one run.
 
-    One reading decides on the whole row: that which gives most of them, the stated one or the first
-    of the list among equals. What it does not give stays undetermined, whatever other readings
-    give; and so do all where it gives no more than half: a number that it misses speaks against a
-    reading as much as one that it gives speaks for it. Numbers that follow from one count as one.
+    One reading decides on the whole row: that which gives most of them; among equals the stated
+    one, then that which excludes fewest, then that which sets fewest lines aside. What it does not
+    give stays undetermined, whatever other readings give; and so do all where it gives no more than
+    half: a number that it misses speaks against a reading as much as one that it gives speaks for
+    it. Numbers that follow from one count as one.
 
     ``row``: Verdicts by the name of their entry.
     ``again``: Names of those that quote a number of the row once more, which count nothing.
     """
     once = {name: found for name, found in row.items() if name not in again}
-    given: dict[str, int] = {}
+    given, missed, aside = Counter[str](), Counter[str](), Counter[str]()
     for found in once.values():
         for one in found.tried:
-            count = given.get(one.reading, 0) + one.agrees
+            count = given[one.reading] + one.agrees
             given[one.reading] = min(count, 1) if one.follows else count
+            missed[one.reading] += not (one.agrees or one.wide)
+            aside[one.reading] = one.aside
     if len(once) < 2 or not any(given.values()):
         return dict(row)
-    best = max(given, key=lambda name: (given[name], name == STATED))
+    best = max(given, key=lambda name: (given[name], name == STATED, -missed[name], -aside[name]))
     says = f"“{best}” gives {given[best]} of the {len(once)} numbers of the same runs"
+    with_it = [one for found in once.values() for one in found.tried if one.reading == best]
+    if any(one.follows for one in with_it):
+        others = f"{sum(one.agrees for one in with_it)} of the {len(with_it)} others"
+        says = f"“{best}” takes {len(once) - len(with_it)} of the {len(once)} numbers of the same "
+        says += f"runs from the paper and gives {others}, which follow from one"
+    if equal := [*given.values()].count(given[best]) - 1:
+        says += f" (as {'does one other' if equal == 1 else f'do {equal} others'})"
     decided = {}
     for name, found in row.items():
         tried = tuple(sorted(found.tried, key=lambda one: one.reading != best))
@@ -225,7 +293,9 @@ def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[st
                 word = "reproduced"
             short = ", which is not enough to judge this one by"
             more = "" if agrees else short if tried[0].agrees else ", and not this one"
-            found = replace(found, word=word, why=f"{says}{more}. {found.why}".strip())
+            under = "" if agrees or tried[0].reading != best else tried[0].under
+            told = f"{says}{more}.", under, found.reason
+            found = replace(found, word=word, reason=" ".join(filter(None, told)))
         decided[name] = found
     return decided
 
@@ -238,6 +308,8 @@ def read_as(entry: Entry, reading: Reading) -> Entry:
     own["stem"] = entry.measure.partition(",")[0]
     own["root"] = entry.experiment.replace("-stops", "").removesuffix("-literal")
     changed: dict[str, Any] = {name: text.format(**own) for name, text in reading.reads.items()}
+    if "series" in reading.reads:  # of the method, where several are compared
+        changed["each"] = [changed["series"] if one == entry.series else one for one in entry.each]
     return replace(entry, **changed)
 
 
@@ -249,7 +321,7 @@ def _tried(name: str, entry: Entry, results: Results) -> Tried | None:
             continue
         ours: Array = np.array(list(measured(entry, cells[size]).values()))
         if len(ours):
-            low, high = interval(ours)
+            low, high = interval(ours, entry.by != "difference")
             agrees, wide = agreement(entry, ours)
             if len(ours) < SEEDS and not cells[size].exact:
                 agrees, wide = False, wide or agrees
@@ -277,7 +349,7 @@ def agreement(entry: Entry, ours: Array) -> tuple[bool, bool]:
         usual = all(within(median, of) for within, of in limits)
         most = float(np.mean(held)) >= MOST
         return usual and most, usual and not most
-    low, high = interval(ours)
+    low, high = interval(ours, entry.by != "difference")
     middle = float(np.median(ours))
     if entry.points:
         wide = max(high - middle, middle - low) > entry.points

@@ -85,13 +85,14 @@ def measured(entry: Entry, cells: Cells) -> Mapping[int, float]:
 
 
 def _ours(entry: Entry, cells: Cells, series: str) -> Mapping[int, float]:
-    """Ours for one series."""
     top = cells.take(series, entry.measure, entry.part)
     if entry.against:
         measure, part = entry.against_measure or entry.measure, entry.against_part or entry.part
-        rivals: list[Numbers] = [cells.take(name, measure, part) for name in entry.against]
-        if entry.against_part:
-            top, rivals = _by_seed(top), [_by_seed(one) for one in rivals]
+        rivals: Sequence[Numbers] = [cells.take(name, measure, part) for name in entry.against]
+        if entry.against_part:  # another than ours: what is compared has the seed alone
+            top, *rivals = (
+                {(seed, ""): value for (seed, _), value in one.items()} for one in (top, *rivals)
+            )
         compared = {}
         for at in _common([top, *rivals]):
             others = [one[at] for one in rivals]
@@ -113,11 +114,6 @@ def _ours(entry: Entry, cells: Cells, series: str) -> Mapping[int, float]:
     }
 
 
-def _by_seed(numbers: Numbers) -> Numbers:
-    """The same without their part."""
-    return {(seed, ""): value for (seed, _), value in numbers.items()}
-
-
 def _common(tables: Sequence[Mapping]) -> list:  # type: ignore[type-arg]
     """Keys that all have, in order."""
     return sorted(set.intersection(*(set(one) for one in tables)))
@@ -130,15 +126,16 @@ def _rising(part: str) -> tuple[float, str]:
         return math.inf, part
 
 
-def interval(ours: Array) -> tuple[float, float]:
+def interval(ours: Array, ratios: bool = True) -> tuple[float, float]:
     """Where one more run of ours is to be expected: a prediction interval, from three runs on.
 
-    Of logarithms where all are positive. With more runs it settles and does not widen.
+    Of logarithms where all are positive, unless they are no ``ratios`` but differences. With more
+    runs it settles and does not widen.
     """
     count = len(ours)
     if count < 3 or np.ptp(ours) == 0:
         return float(ours.min()), float(ours.max())
-    logs = bool((ours > 0).all())
+    logs = ratios and bool((ours > 0).all())
     values = np.log(ours) if logs else ours
     quantile = float(stats.t.ppf((1 + COVERED) / 2, count - 1))
     middle = float(values.mean())

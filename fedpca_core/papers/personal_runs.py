@@ -13,8 +13,8 @@ import numpy as np
 
 from fedpca_core.metrics import personal as metrics
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
-from fedpca_core.papers.personal import FIGURES
-from fedpca_core.problems.personal import PersonalProblem
+from fedpca_core.papers.presets import FIGURES
+from fedpca_core.problems.personal_model import PersonalProblem
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
@@ -53,7 +53,6 @@ class Collaborating(Experiment):
 
     source = "perpca"
     x_title, y_title = "communication round", "error over the unavoidable noise"
-    measure = "fresh"
 
     def __init__(self, figure: str, reading: str = "std") -> None:
         self.figure, self.reading = FIGURES[figure], reading
@@ -64,12 +63,14 @@ class Collaborating(Experiment):
         self.measure = self.figure.settings.error_on
 
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
-        return [
-            Cell(f"{value:g}", series, seed, self._fields(self._settings(size, value, seed)))
-            for value in self._values(size)
-            for series in (*VARIANTS, *BASELINES)
-            for seed in range(seeds)
-        ]
+        names = ("features", "components", "clients", "samples", "heterogeneity", "reading")
+        found = []
+        for value in self._values(size):
+            settings = self._settings(size, value, 0)
+            fields = {name: getattr(settings, name) for name in names}
+            for series in (*VARIANTS, *BASELINES):
+                found += [Cell(f"{value:g}", series, seed, fields) for seed in range(seeds)]
+        return found
 
     def described(self, size: Size) -> str:
         c = self._settings(size, self._values(size)[0], 0)
@@ -109,9 +110,7 @@ class Collaborating(Experiment):
             found = {measure: errors[-1], f"{measure}_rounds": float(arrived)}
             numbers += Number.each(cell.series, found)
         if cell.seed == 0 and self.figure.axis == "round":
-            shown = curves[self.measure]
-            kept = np.unique(np.linspace(0, len(shown) - 1, 60).round().astype(int))
-            numbers += [Number(cell.series, self.y_title, shown[i], float(i)) for i in kept]
+            numbers += Number.curve(cell.series, self.y_title, curves[self.measure], 60)
         return numbers
 
     def _values(self, size: Size) -> tuple[float, ...]:
@@ -124,17 +123,10 @@ class Collaborating(Experiment):
         base = replace(self.figure.settings, reading=self.reading, seed=seed)
         if size == "live":
             base = replace(base, clients=min(base.clients, LIVE_CLIENTS))
+        else:
+            base = _beyond(base, clients=PAPER_CLIENTS.get(self.figure.name, base.clients))
         whole = int(value) if self.varied in ("samples", "clients") else value
-        clients = PAPER_CLIENTS.get(self.figure.name, base.clients)
-        return _beyond(
-            base,
-            **{"clients": clients if size == "paper" else base.clients, self.varied: whole},
-        )
-
-    @staticmethod
-    def _fields(settings: PersonaliseSettings) -> dict[str, object]:
-        names = ("features", "components", "clients", "samples", "heterogeneity", "reading")
-        return {name: getattr(settings, name) for name in names}
+        return _beyond(base, **{self.varied: whole})
 
 
 def _beyond(settings: PersonaliseSettings, **values: object) -> PersonaliseSettings:

@@ -17,7 +17,7 @@ How to add one
 5. *The list.* An item of docs/coverage.toml; the test of docs/coverage.md makes the page anew.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import cache
 
 import pandas as pd
@@ -26,12 +26,11 @@ from fedpca_core.errors import require, require_known
 from fedpca_core.papers import checks_dfl, checks_faps, checks_fedpower
 from fedpca_core.papers.checks import Checks
 from fedpca_core.papers.dfl_runs import FigureOne, StatementsAgainstCases
-from fedpca_core.papers.entries import Entry
+from fedpca_core.papers.entries import PAPERS, Entry, paper
 from fedpca_core.papers.experiment import Experiment, Size
 from fedpca_core.papers.faps_runs import FapsConvergence, Recovered, Stopped
-from fedpca_core.papers.fedpower import FIGURES, RAW_PANELS
+from fedpca_core.papers.fedpower import FIGURES, MODEL_II, RAW_PANELS, figure
 from fedpca_core.papers.fedpower_runs import FixedGaps, Noise, Panels
-from fedpca_core.papers.files import PAPERS, paper
 from fedpca_core.papers.iot_runs import DATA, RUNS, Bytes, TableReadings
 from fedpca_core.papers.judge import Verdict, judge, read_as, together
 from fedpca_core.papers.measured import Cells
@@ -48,15 +47,11 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         Recovered("figure-1a", "Figure 1(a): recovered before converged", growing=False),
         Recovered("figure-1b", "Figure 1(b): recovery against convergence", growing=True),
         Panels("fedpower-figure-3", "Figure 3: Model I", [f for f in FIGURES if f.key[0] == "3"]),
-        Panels(
-            "fedpower-figure-4",
-            "Figure 4: Model II",
-            [f for f in FIGURES if f.key in ("4a", "4b", "4c")],
-        ),
+        Panels("fedpower-figure-4", "Figure 4: Model II", MODEL_II),
         Panels(
             "fedpower-figure-4-many",
             "Figure 4(b): many networks, exact noise (ours)",
-            [f for f in FIGURES if f.key == "4e"],
+            [figure("4e")],
         ),
         Panels("fedpower-figure-4-raw", "Figure 4: rows not normalised", RAW_PANELS),
         FixedGaps(),
@@ -65,8 +60,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         Bytes(),
         *RUNS,
         *(Collaborating(figure) for figure in ("1(a)", "1(b)", "1(c)", "1(d)", "2(a)", "2(b)")),
-        Collaborating("1(a)", "literal"),
-        Collaborating("1(c)", "literal"),
+        *(Collaborating(figure, "literal") for figure in ("1(a)", "1(c)", "2(a)", "2(b)")),
         StatementsAgainstCases(),
         FigureOne(),
         Checks("faps", checks_faps.CHECKS, "Three clients, eight features, two components"),
@@ -89,10 +83,7 @@ def quote(name: str) -> Entry:
 
 
 def experiment(key: str) -> Experiment:
-    """The experiment with this key.
-
-    Raises InvalidInput: there is none.
-    """
+    """Raises InvalidInput: there is no experiment with this key."""
     require_known("experiment", key, EXPERIMENTS)
     return EXPERIMENTS[key]
 
@@ -129,42 +120,38 @@ def _shipped(key: str) -> Mapping[str, Cells]:
     return _cells(key, {one: shipped(one) for one in key.split(" + ")})
 
 
+def _cells(key: str, tables: Tables) -> Mapping[str, Cells]:
+    found = {one: tables.get(one, {}) for one in key.split(" + ")}
+    return {
+        size: Cells.of(
+            pd.concat(
+                one[size].assign(part=f"{name} " * (len(found) > 1) + one[size]["part"])
+                for name, one in found.items()
+            ),
+            all(_exact(name, size) for name in found),
+        )
+        for size in set.intersection(*(set(one) for one in found.values()))
+    }
+
+
 @cache
 def _exact(key: str, size: Size) -> bool:
     """Whether an experiment draws nothing, so that it has one seed only."""
     return {cell.seed for cell in EXPERIMENTS[key].cells(size, 2)} == {0}
 
 
-def _cells(key: str, tables: Tables) -> Mapping[str, Cells]:
-    keys = key.split(" + ")
-    found = [tables.get(one, {}) for one in keys]
-    common = set.intersection(*(set(one) for one in found))
-    named = len(keys) > 1
-    return {
-        size: Cells.of(
-            pd.concat(
-                one[size].assign(part=f"{name} " * named + one[size]["part"])
-                for name, one in zip(keys, found, strict=True)
-            ),
-            all(_exact(name, size) for name in keys),
-        )
-        for size in common
-    }
-
-
-def verdicts_of(entries: Sequence[Entry], tables: Tables | None = None) -> Mapping[str, Verdict]:
+def verdicts_of(entries: Collection[Entry], tables: Tables | None = None) -> Mapping[str, Verdict]:
     """Verdicts by the name of their entry.
 
     Numbers of one row of a table are judged together, wherever the text quotes them again.
     """
     once = cache(lambda key: results(key, tables))
     found = {}
+    rows: dict[tuple[object, ...], dict[str, Verdict]] = {}
     for entry in entries:
         known = [EXPERIMENTS[key] for key in keys_of(entry)]
         anywhere = bool(known) and all("paper" not in one.sizes for one in known)
         found[entry.name] = judge(entry, once, anywhere)
-    rows: dict[tuple[object, ...], dict[str, Verdict]] = {}
-    for entry in entries:
         if entry.kind == "number" and entry.readings and not entry.out_of_scope:
             readings = tuple(one.name for one in entry.readings)
             at = entry.paper, entry.experiment, entry.part, entry.method, readings
@@ -178,4 +165,4 @@ def verdicts_of(entries: Sequence[Entry], tables: Tables | None = None) -> Mappi
 @cache
 def verdicts() -> Mapping[str, Verdict]:
     """Every verdict, from what is shipped: it does not change."""
-    return verdicts_of(tuple(ENTRIES.values()))
+    return verdicts_of(ENTRIES.values())

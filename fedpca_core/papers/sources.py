@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from fedpca_core.papers.entries import Paper, bibtex_entry
-from fedpca_core.papers.files import PAPERS, paper
+from fedpca_core.papers.entries import PAPERS, Paper, bibtex_entry, paper
 from fedpca_core.settings import Settings
 from fedpca_core.study.parts import names
 from fedpca_core.version import __version__
@@ -24,9 +23,9 @@ OF_METHOD: Mapping[str, str] = {
 
 def cited(settings: Settings) -> tuple[Paper, ...]:
     """The papers of the page and of the methods that these settings choose, each once."""
-    one = settings.as_dict().get("paper", "")
-    chosen: list[str] = [one] if one in SOURCES else _OF_PAGE.get(settings.kind, "").split()
     values = settings.as_dict()
+    one = values.get("paper", "")
+    chosen: list[str] = [one] if one in SOURCES else _OF_PAGE.get(settings.kind, "").split()
     for field in ("method", "methods", "attacked"):
         given = values.get(field, ())
         methods = (given,) if isinstance(given, str) else given
@@ -37,9 +36,8 @@ def cited(settings: Settings) -> tuple[Paper, ...]:
 def reference(one: Paper) -> str:
     """Authors, title, venue, year and identifier in one line of Markdown."""
     names = [name.split()[-1] for name in one.authors]
-    who = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    if len(names) > 4:
-        who = f"{names[0]} et al."
+    several = " and ".join([", ".join(names[:-1]), *names[-1:]] if len(names) > 1 else names)
+    who = f"{names[0]} et al." if len(names) > 4 else several
     identifier = f"doi:{one.doi}" if one.doi else f"arXiv:{one.arxiv}"
     parts = [
         who,
@@ -48,9 +46,7 @@ def reference(one: Paper) -> str:
         str(one.year),
         f"[{identifier}]({one.link})" if one.link else "",
     ]
-    return ", ".join(part for part in parts if part) + (
-        f". {one.note}" * bool(one.note and not one.link)
-    )
+    return ", ".join(filter(None, parts)) + f". {one.note}" * bool(one.note and not one.link)
 
 
 def software_bibtex() -> str:

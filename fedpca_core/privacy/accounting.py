@@ -18,15 +18,14 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.gaussian_privacy import mu_of
 from fedpca_core.guarantee import (
     CHECKED,
+    DRAWN,
     EACH_IN_FULL,
     FULL,
     REMEMBERED,
+    SIZES,
     TOGETHER,
-    WITH_REPLACEMENT,
-    WITHOUT_REPLACEMENT,
     Guarantee,
     Refusal,
-    guarantee,
 )
 from fedpca_core.privacy.calibration import exact_sensitivity, true_epsilon
 from fedpca_core.problems.perturbation import Trust
@@ -55,43 +54,46 @@ def account(
     ``clip_norm``: Norm that every record was clipped to.
     ``client``: Sizes may differ; noise is in proportion to sensitivity, so epsilon does not.
     ``trust``: Who the clients of a run with shared noise rely on; by default nobody colludes or
-        drops out. Ignored where every client adds its noise in full.
+        drops out.
 
     Raises InvalidInput: the client's records are public.
     """
     if setting.guarantee is not None:
         return setting.guarantee  # whatever follows the one release is post-processing
     algorithm.check_protected(client)
-    if not (algorithm.adds_noise or accountable(algorithm)):
+    if not (algorithm.adds_noise or algorithm.one_product):
         return refusal(algorithm.unwrapped)
     if algorithm.noise > 0 and (reason := unbounded(setting, clip_norm)) is not None:
         return Refusal(reason)
     noise, samples = algorithm.noise_of(setting.samples)[client], int(setting.samples[client])
     once, towards = algorithm.one_release, CHECKED
     columns, releases = 2 if once else algorithm.components, algorithm.rounds or 1
-    subset = f"{setting.participants_per_round} {WITHOUT_REPLACEMENT}"
+    subset = f"{setting.participants_per_round} {DRAWN.format('without')}"
     sampling = FULL if setting.participation == 1 else subset
     if algorithm.plans_products:
         power = cast(FedPower, algorithm)
         columns, releases, drawn = power.width, power.products, power.drawn(setting)
-        sampling = FULL if drawn is None else f"{drawn} {WITH_REPLACEMENT}"
+        sampling = FULL if drawn is None else f"{drawn} {DRAWN.format('with')}"
     size = float(exact_sensitivity(columns, samples, clip_norm))
     if algorithm.shares_noise:
         trust = Trust(0) if trust is None else trust
         towards = trust.sentence(setting.clients)
-        size, noise = _in_the_sum(size, algorithm, setting, trust, client)
+        # Of the weighted sum: its sensitivity, and the noise in it of the h quietest clients.
+        shares = np.sort(setting.weights * algorithm.noise_of(setting.samples))
+        noise = float(np.linalg.norm(shares[: trust.honest(setting.clients)]))
+        size *= float(setting.weights[client])
     known = (f"all records of client {other}" for other in algorithm.public_clients)
-    return guarantee(
-        noise,
+    return Guarantee(
         delta,
         releases,
         size,
+        noise,
         clip_norm,
-        composition=1.0 if once else None,
+        composition=1.0 if once else float(releases),
         sampling=sampling,
         released=EACH_IN_FULL if not once else REMEMBERED if algorithm.remembers else TOGETHER,
         towards=towards,
-        public=(*setting.public, *known),
+        public=(SIZES, *setting.public, *known),
     ).after(setting.paid_mean)
 
 
@@ -126,15 +128,6 @@ def within(
     return replace(algorithm, noise=worst / float(np.sqrt(left)))
 
 
-def _in_the_sum(
-    size: float, algorithm: Algorithm, setting: Setting, trust: Trust, client: int
-) -> tuple[float, float]:
-    """Sensitivity of the weighted sum, and the noise in it of the h quietest clients."""
-    shares = np.sort(setting.weights * algorithm.noise_of(setting.samples))
-    heard = shares[: trust.honest(setting.clients)]
-    return float(setting.weights[client]) * size, float(np.linalg.norm(heard))
-
-
 def unbounded(setting: Setting, clip_norm: float) -> str | None:
     """Why noise protects nothing on these records, as a sentence; None where it does.
 
@@ -161,10 +154,7 @@ def unbounded(setting: Setting, clip_norm: float) -> str | None:
 
 
 def refusal(method: Algorithm, title: str = "") -> Refusal:
-    """Why noise on the uploads of a method gives no epsilon, and what does: the registry's reason.
-
-    ``title``: What the method is called where that is more than its class says.
-    """
+    """Why noise on the uploads of a method gives no epsilon, and what does."""
     why = next((e.refusal for e in METHODS.values() if e.algorithm is type(method)), "")
     why = why or "it does more with a client's data than products that carry noise"
     remedies = ", ".join(entry.title for entry in METHODS.values() if entry.accounts)
@@ -174,30 +164,17 @@ def refusal(method: Algorithm, title: str = "") -> Refusal:
     )
 
 
-def accountable(method: Algorithm) -> bool:
-    """Whether the method's only use of the data is one product a round with orthonormal frames."""
-    return method.one_product
-
-
 def noisy(
-    method: Algorithm,
-    noise: float,
-    products: int,
-    *,
-    summed: bool = False,
-    remembers: bool = False,
+    method: Algorithm, noise: float, products: int, *, summed: bool = False, remembers: bool = False
 ) -> Noisy:
     """The method with accounted noise on each of its products.
 
     Where its probes are orthogonal to each other the clients are told to insist on that, and the
-    whole run then costs what one product costs.
-
-    ``summed``: The clients share the noise under secure aggregation.
-    ``remembers``: The clients answer from memory what they were asked before.
+    whole run then costs what one product costs. ``summed``, ``remembers``: As of `Noisy`.
 
     Raises InvalidInput: the method cannot be accounted; the sentence says why.
     """
-    if not accountable(method):
+    if not method.one_product:
         raise InvalidInput(refusal(method).reason)
     return Noisy(
         method,
@@ -219,8 +196,7 @@ def mutually_orthogonal(method: Algorithm, products: int) -> bool:
     depends on all answers before (Smith and Thakurta, "Fully Adaptive Composition for Gaussian
     Differential Privacy", arXiv:2210.17520), so the whole run costs what a single product costs
     (our addition; the tests audit it by the likelihood ratios of many runs). The probe made just
-    before a restart is still orthogonal to all, later ones to the kept Ritz vectors only: a longer
-    run counts every product in full.
+    before a restart is still orthogonal to all, later ones to the kept Ritz vectors only.
     """
     return products <= method.orthogonal_probes
 

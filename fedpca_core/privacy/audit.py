@@ -20,8 +20,6 @@ from fedpca_core.settings import short
 
 @dataclass(frozen=True)
 class Audit:
-    """A lower bound on epsilon."""
-
     #: At least this, with the stated confidence.
     epsilon: float
     delta: float
@@ -32,7 +30,6 @@ class Audit:
     way: str
 
     def sentence(self) -> str:
-        """The bound with all that belongs to it."""
         return (
             f"ε ≥ {self.epsilon:.2g} at δ = {short(self.delta)} with {100 * self.confidence:g}% "
             f"confidence, from {self.runs:,} runs ({self.way})."
@@ -53,8 +50,7 @@ def error_bounds(first: Array, second: Array, confidence: float) -> tuple[float,
     _check(first, second, confidence)
     each = 1.0 - (1.0 - confidence) / 2.0
     misses = rate_bound(int((first <= 0).sum()), len(first), each)
-    alarms = rate_bound(int((second > 0).sum()), len(second), each)
-    return misses, alarms
+    return misses, rate_bound(int((second > 0).sum()), len(second), each)
 
 
 def gaussian_audit(first: Array, second: Array, delta: float, *, confidence: float = 0.95) -> Audit:
@@ -119,6 +115,5 @@ def _check(first: Array, second: Array, confidence: float) -> None:
         f"An audit needs runs of both kinds, not {len(first)} and {len(second)}.",
     )
     require(
-        0 < confidence < 1,
-        f"The confidence lies between 0 and 1, not {confidence}; 0.95 is usual.",
+        0 < confidence < 1, f"The confidence lies between 0 and 1, not {confidence}; 0.95 is usual."
     )

@@ -35,15 +35,11 @@ def published_sensitivity(columns: int, samples: ArrayLike, clip_norm: float = 1
 
 
 def exact_sensitivity(columns: int, samples: ArrayLike, clip_norm: float = 1.0) -> Array:
-    """Largest change of S_i Z, in Frobenius norm, when one record is replaced.
+    """Largest change of S_i Z, in Frobenius norm, when one of m_i records of norm C is replaced.
 
     Corrected here: ``w w^T - v v^T`` has rank 2, so its Frobenius norm is at most
-    ``sqrt(2) C^2`` and its spectral norm at most ``C^2``, whatever the number of columns r. Both
-    bounds are attained (by orthogonal records in the span of Z).
-
-    ``columns``: r, columns of the orthonormal Z.
-    ``samples``, int or (clients,) array: m_i.
-    ``clip_norm``: Largest Euclidean norm C of a record.
+    ``sqrt(2) C^2`` and its spectral norm at most ``C^2``, whatever the number of columns r of the
+    orthonormal Z. Both bounds are attained (by orthogonal records in the span of Z).
     """
     size = np.sqrt(2.0) if columns >= 2 else 1.0
     return size * clip_norm**2 / np.asarray(samples, dtype=float)
@@ -71,8 +67,6 @@ def exact_multiplier(epsilon: float, delta: float, releases: int) -> float:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Which noise a budget buys."""
-
     #: {"exact", "published"}.
     kind: str
     #: epsilon, delta: Budget of the whole run.
@@ -112,9 +106,9 @@ def true_epsilon(
 ) -> Array:
     """The epsilon that noise nu really gives, by exact sensitivity and composition.
 
-    ``noise``, ``releases`` and ``samples`` may hold one value per client. Infinite without noise;
-    0 for a client that released nothing. ``before`` is the GDP parameter of what every client had
-    released before, a noisy mean say.
+    ``noise``, ``releases`` and ``samples`` may hold one value per client. Infinite without noise; 0
+    for a client that released nothing. ``before``: The GDP parameter of what was released before, a
+    mean say.
     """
     step = exact_sensitivity(columns, samples, clip_norm)
     spread = np.asarray(noise, dtype=float)
@@ -187,9 +181,8 @@ def by_coin(multiplier: float, rate: float, delta: float, releases: int) -> floa
     Poisson sampling as dp-accounting's privacy loss has it: a client is added or removed, how the
     coins fell is secret, and the noise does not depend on it.
 
-    ``multiplier``: Noise over what one client adds to a sum, at the most.
-    ``rate``: How likely a coin falls for its client.
-    ``releases``: Sums, with coins tossed anew for each.
+    ``multiplier``: Noise over what one client adds to a sum, at the most. ``rate``: How likely a
+    coin falls for its client. ``releases``: Sums, with coins tossed anew for each.
     """
     import dp_accounting
 
@@ -201,11 +194,7 @@ def by_coin(multiplier: float, rate: float, delta: float, releases: int) -> floa
 
 
 def comparison(epsilon: float, delta: float, releases: int) -> pd.DataFrame:
-    """Every accountant's noise for one budget, and the epsilon that this noise really gives.
-
-    Columns: accountant, multiplier (noise over sensitivity), ratio (to the exact one),
-    true_epsilon (closed form).
-    """
+    """Every accountant's noise for one budget: columns accountant, and noise over sensitivity."""
     found = {
         "Published (Theorem 6)": published_multiplier(epsilon, delta, releases),
         "Its Rényi bound, solved exactly": renyi_multiplier(epsilon, delta, releases),
@@ -213,15 +202,7 @@ def comparison(epsilon: float, delta: float, releases: int) -> pd.DataFrame:
         "dp-accounting, privacy loss": calibrated("privacy loss", epsilon, delta, releases),
         "Exact (Gaussian DP)": exact_multiplier(epsilon, delta, releases),
     }
-    multiplier = np.array(list(found.values()))
-    return pd.DataFrame(
-        {
-            "accountant": list(found),
-            "multiplier": multiplier,
-            "ratio": multiplier / multiplier[-1],
-            "true_epsilon": gaussian.epsilon_of(np.sqrt(releases) / multiplier, delta),
-        }
-    )
+    return pd.DataFrame({"accountant": list(found), "multiplier": list(found.values())})
 
 
 def _check(epsilon: float, delta: float, releases: int) -> None:

@@ -21,20 +21,18 @@ DIGITS = 6
 
 @dataclass(frozen=True, eq=False)
 class PublicFacts:
-    """Public facts about the records as they stand in the blocks."""
+    """Public facts about the records, in the units of the blocks."""
 
-    #: (features,) float64: Step of every feature, in the units of the blocks.
+    #: (features,) float64: Step of every feature.
     grid: Array
-    #: (features,) float64 or None: What was subtracted from every record, in the units of the
-    #: blocks; None for nothing.
+    #: (features,) float64: What was subtracted from every record; None for nothing.
     mean: Array | None
     #: Records behind the mean, which make it a fraction; `FINE` where it is none.
     records_total: int
-    #: (features,) float64 or None: What every feature was divided by (public deviations); None for
-    #: nothing.
+    #: (features,) float64: Public deviations that every feature was divided by; None for nothing.
     divisor: Array | None = None
-    #: (features, 2) float64 or None: Least and largest value that a record can have, in the units
-    #: of the blocks and before anything was subtracted; infinite where the schema sets no bound.
+    #: (features, 2) float64: Least and largest value that a record can have before anything was
+    #: subtracted; infinite where the schema sets no bound.
     bounds: Array | None = None
     #: Whether grid and bounds were read off the records in the place of a schema, so that no
     #: epsilon covers them: a private problem announces none.
@@ -44,7 +42,7 @@ class PublicFacts:
     def of_records(cls, records: Array, mean: Array | None) -> PublicFacts:
         """What the schema of these records, (records, features), would state.
 
-        ``mean``: What is subtracted from them, which the secure sums make public.
+        The mean is what is subtracted from them, which the secure sums make public.
         """
         steps, bounds = decimal_steps(records), schema_bounds(records)
         return cls(steps, mean, len(records), bounds=bounds, read_off=True)
@@ -61,12 +59,9 @@ class PublicFacts:
 
 
 def decimal_steps(records: Array) -> Array:
-    """The step of every column of a table, as its schema would state it.
+    """The step of every column of (records, features), as its schema would state it, (features,).
 
-    ``records``, (records, features) float64.
-
-    Returns (features,) float64: 1 for whole numbers, 0.1 for one decimal and so on; the smallest
-    step for all others.
+    1 for whole numbers, 0.1 for one decimal and so on; the smallest step for all others.
     """
     steps = np.full(records.shape[1], 10.0**-DIGITS)
     for places in range(DIGITS, -1, -1):
@@ -77,14 +72,10 @@ def decimal_steps(records: Array) -> Array:
 
 
 def schema_bounds(records: Array) -> Array:
-    """The bounds of every column of a table, as its schema would state them.
+    """The bounds of every column of (records, features) as its schema states them, (features, 2).
 
     Codes are 0 or 1, and ages, counts and amounts are not negative. The largest amount is the
     records' own business, so other columns have no upper bound.
-
-    ``records``, (records, features) float64.
-
-    Returns (features, 2) float64.
     """
     codes = ((records == 0) | (records == 1)).all(axis=0)
     least = np.where((records >= 0).all(axis=0), 0.0, -np.inf)
@@ -97,5 +88,4 @@ def area_step(side: int, resolution: int) -> float:
     Areas overlap pixels by whole multiples of ``gcd / resolution`` along each side, so weights are
     multiples of ``(gcd / side)^2``.
     """
-    along = Fraction(int(np.gcd(side, resolution)), side)
-    return float(along**2)
+    return float(Fraction(int(np.gcd(side, resolution)), side) ** 2)

@@ -39,23 +39,16 @@ class ArrayHeader:
 
     @property
     def numeric(self) -> bool:
-        """Whether it holds numbers or truth values, and no side is negative."""
         return self.dtype.kind in "fiub" and min(self.shape, default=0) >= 0
 
 
 def promised(file: IO[bytes]) -> ArrayHeader:
-    """Read the header; the file stands at the first number afterwards.
-
-    Raises one of `SPOILED`: it is none.
-    """
+    """Read the header, or raise one of `SPOILED`; the file stands at the first number after it."""
     return ArrayHeader(*_READERS[np.lib.format.read_magic(file)](file))
 
 
 def content(file: IO[bytes], promise: ArrayHeader) -> AnyArray:
-    """Read the numbers after a header, with a bound by what the file has.
-
-    Raises one of `SPOILED`: the file ends too early or is damaged.
-    """
+    """Read the numbers after a header, bounded by what the file has, or raise one of `SPOILED`."""
     body = file.read(promise.bytes)
     if len(body) != promise.bytes:
         raise EOFError("it ends too early")

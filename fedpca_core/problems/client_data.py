@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.errors import InvalidInput, require
+from fedpca_core.linalg.lanczos import fixed_vector
 from fedpca_core.linalg.threads import copies_nothing, share_out
 
 #: Below this many bytes per matrix, gathering a batch costs less than a loop of BLAS calls.
@@ -43,8 +45,8 @@ class ClientData:
     #: (clients, features, features) float64 or None: S_i, held when that makes products cheaper
     #: than two passes over the blocks.
     grams: Array | None
-    #: tuple of (features, m_i) float64, or None: A_i / sqrt(m_i), held otherwise.
-    factors: tuple[Array, ...] | None
+    #: (features, m_i) float64 each: A_i / sqrt(m_i), held otherwise.
+    factors: tuple[Array, ...]
     #: (clients,) int64: Products with S_i asked of each client so far (a meter shared by the views
     #: of one run).
     products: IntArray = field(repr=False, compare=False)
@@ -55,42 +57,31 @@ class ClientData:
     #: Whether the matrices held carry noise and may have negative eigenvalues.
     indefinite: bool = False
 
-    # ------------------------------------------------------------------ construction
     @classmethod
     def from_blocks(
-        cls,
-        blocks: Sequence[Array],
-        weights: Array | None = None,
-        keep: str = "auto",
+        cls, blocks: Sequence[Array], weights: Array | None = None, keep: str = "auto"
     ) -> ClientData:
-        """Build client data from validated blocks (features x m_i).
+        """Build client data from validated blocks, (features, m_i) float64 each.
 
-        ``blocks``, sequence of (features, m_i) float64.
         ``weights``, (clients,) or None: Defaults to the share of records m_i/m.
         ``keep``, {"auto", "grams", "factors"}: What to hold; "auto" takes the cheaper product.
         """
-        features = blocks[0].shape[0]
         samples = np.array([block.shape[1] for block in blocks], dtype=np.int64)
         if keep == "auto":
-            gram_cost = len(blocks) * features
-            factor_cost = 2 * int(samples.sum())
-            keep = "grams" if gram_cost < factor_cost else "factors"
-        grams: Array | None = None
-        factors: tuple[Array, ...] | None = None
+            grams_cheaper = len(blocks) * blocks[0].shape[0] < 2 * int(samples.sum())
+            keep = "grams" if grams_cheaper else "factors"
         if keep == "grams":
             grams = np.stack([second_moment(block) for block in blocks])
-        else:
-            factors = tuple(
-                np.ascontiguousarray(block) / np.sqrt(block.shape[1]) for block in blocks
-            )
-        return cls._build(features, samples, weights, grams, factors)
+            return cls.from_grams(grams, samples, weights)
+        factors = [np.ascontiguousarray(block) / np.sqrt(block.shape[1]) for block in blocks]
+        return cls.from_factors(factors, weights)
 
     @classmethod
     def from_grams(
         cls, grams: Array, samples: IntArray, weights: Array | None = None
     ) -> ClientData:
         """Build client data from second-moment matrices S_i (sufficient statistics only)."""
-        return cls._build(grams.shape[1], np.asarray(samples, np.int64), weights, grams, None)
+        return cls._build(grams.shape[1], np.asarray(samples, np.int64), weights, grams, ())
 
     @classmethod
     def from_factors(cls, factors: Sequence[Array], weights: Array | None = None) -> ClientData:
@@ -105,7 +96,7 @@ class ClientData:
         samples: IntArray,
         weights: Array | None,
         grams: Array | None,
-        factors: tuple[Array, ...] | None,
+        factors: tuple[Array, ...],
     ) -> ClientData:
         share = samples / samples.sum() if weights is None else np.asarray(weights, float)
         if share.shape != samples.shape or not (share > 0).all():
@@ -123,10 +114,8 @@ class ClientData:
             members=np.arange(len(samples), dtype=np.int64),
         )
 
-    # ------------------------------------------------------------------ views
     @property
     def clients(self) -> int:
-        """Number of clients in this view."""
         return len(self.members)
 
     def metered(self) -> ClientData:
@@ -136,6 +125,10 @@ class ClientData:
     def only(self, clients: IntArray) -> ClientData:
         """View of some clients (positions within this view); no data is copied."""
         return replace(self, members=self.members[np.asarray(clients, dtype=np.int64)])
+
+    def for_everybody(self) -> Self:
+        """The view of all clients, which an algorithm's start has."""
+        return replace(self, members=np.arange(len(self.samples), dtype=np.int64))
 
     @cached_property
     def _whole(self) -> bool:
@@ -150,19 +143,14 @@ class ClientData:
             return None
         if self._whole:
             return self.grams
-        small = self.grams[0].nbytes <= _GATHER_BYTES
-        return self.grams[self.members] if small else None
+        return self.grams[self.members] if self.grams[0].nbytes <= _GATHER_BYTES else None
 
-    # ------------------------------------------------------------------ products
     def apply(self, frames: Array, active: BoolArray | None = None) -> Array:
-        """Products ``S_i X_i`` for every client of this view.
+        """Products ``S_i X_i`` for every client of this view, (clients, features, columns).
 
-        ``frames``, (clients, features, columns) or (features, columns) float64: One frame per
-            client, or one for all.
+        ``frames``, (clients, features, columns), or (features, columns) for all clients.
         ``active``, (clients,) bool: Clients that really compute; rows of the others come back as
             zeros and cost nothing.
-
-        Returns (clients, features, columns) float64.
         """
         everyone = active is None or active.all()
         if everyone and self._whole:
@@ -186,10 +174,9 @@ class ClientData:
         return result
 
     def charge(self, products: BoolArray | IntArray) -> None:
-        """Meter so many products more for each client of this view, (clients,).
+        """Meter so many more products, (clients,), that were made without `apply`.
 
-        For columns that travelled along with other products (p of them cost as much as one), and
-        for products that were made without `apply`.
+        Or columns that travelled along with other products: p of them cost as much as one.
         """
         np.add.at(self.products, self.members, products)
 
@@ -208,36 +195,30 @@ class ClientData:
         # One BLAS call a client: at this size a single product outweighs the loop, and gathering
         # the matrices would copy more memory than the product reads.
         def one(row: int) -> None:
-            if grams is not None:
-                result[row] = _tall_product(grams[members[row]], stacked[row])
-            elif factors is not None:
+            if grams is None:
                 result[row] = _thin_product(factors[members[row]], stacked[row])
+            else:
+                result[row] = _tall_product(grams[members[row]], stacked[row])
 
         width = self.features if grams is not None else int(self.samples[members].max(initial=0))
         share_out(one, len(members), self.features * width * frames.shape[-1])
         return result
 
     def coordinates(self, row: int) -> tuple[Array, Array]:
-        """F and F^T F of a client of this view, whose ``S_i = F F^T`` is held as its factor F.
+        """F, (features, m_i), and F^T F of a client whose ``S_i = F F^T`` is held as F.
 
-        In coordinates of its records, products with S_i are products with the smaller F^T F, which
-        is kept.
-
-        Returns (features, m_i) float64 and (m_i, m_i) float64.
+        In coordinates of its records, products with S_i are those with F^T F, smaller and kept.
         """
-        assert self.factors is not None
         member = int(self.members[row])
         key = f"record_gram/{member}"
         if key not in self.facts:
             self.facts[key] = self.factors[member].T @ self.factors[member]
         return self.factors[member], self.facts[key]
 
-    # ------------------------------------------------------------------ properties of S_i
     def dense(self) -> Array:
         """S_i of this view's clients, (clients, features, features); formed if not held."""
         if self.grams is not None:
             return self.grams if self._whole else self.grams[self.members]
-        assert self.factors is not None
         result = np.empty((len(self.members), self.features, self.features))
         for row, member in enumerate(self.members):
             result[row] = self.factors[member] @ self.factors[member].T
@@ -247,7 +228,6 @@ class ClientData:
         """tr S_i, shape (clients,)."""
         if self.grams is not None:
             return np.trace(self.grams, axis1=1, axis2=2)[self.members]
-        assert self.factors is not None
         return np.array([float(np.vdot(self.factors[i], self.factors[i])) for i in self.members])
 
     def upper_triangles(self) -> Array:
@@ -256,10 +236,9 @@ class ClientData:
         return self.dense()[:, rows, columns]
 
     def positive(self) -> ClientData:
-        """The same data with negative eigenvalues of the S_i replaced by 0.
+        """The same data with negative eigenvalues, which only noise makes, replaced by 0.
 
-        Only noise makes S_i indefinite (`Problem.private`), and replacing the eigenvalues is
-        post-processing. For methods whose local problem is unbounded without it.
+        That is post-processing, for methods whose local problem is unbounded without it.
         """
         if not self.indefinite:
             return self
@@ -279,9 +258,8 @@ class ClientData:
     def pooled_norm(self) -> float:
         """lambda_1(S), the largest eigenvalue of `mean` over all clients, or as it was agreed."""
         if "pooled_norm" not in self.facts:
-            everyone = replace(self, members=np.arange(len(self.samples), dtype=np.int64))
-            largest = np.asarray(np.linalg.eigvalsh(everyone.mean())[-1:], dtype=float)
-            self.facts["pooled_norm"] = largest
+            largest = np.linalg.eigvalsh(self.for_everybody().mean())[-1:]
+            self.facts["pooled_norm"] = np.asarray(largest, dtype=float)
         return float(self.facts["pooled_norm"][0])
 
     def _spectral_norms(self) -> Array:
@@ -291,15 +269,12 @@ class ClientData:
             if self.features <= _DENSE_FEATURES:
                 return np.asarray(np.linalg.eigvalsh(self.grams)[:, -1], dtype=float)
             return np.array([_largest_eigenvalue(matrix) for matrix in self.grams])
-        assert self.factors is not None
-        factors = self.factors
-        everyone = replace(self, members=np.arange(len(self.samples), dtype=np.int64))
-        norms = np.empty(len(self.samples))
+        everyone, norms = self.for_everybody(), np.empty(len(self.samples))
 
         # The Gram matrix of the shorter side has the same largest eigenvalue and costs less than
         # the singular values of the factor.
         def one(row: int) -> None:
-            factor = factors[row]
+            factor = self.factors[row]
             tall = factor.shape[0] > factor.shape[1]
             norms[row] = _largest_eigenvalue(
                 everyone.coordinates(row)[1] if tall else factor @ factor.T
@@ -309,26 +284,20 @@ class ClientData:
         return norms
 
     def top_eigenvectors(self, components: int) -> tuple[Array, Array]:
-        """Leading eigenpairs of every S_i.
-
-        Returns values (clients, components), largest first, and vectors (clients, features,
-        components).
-        """
-        if self.grams is None and self.factors is not None:
+        """Leading eigenpairs: (clients, components), and (clients, features, components)."""
+        if self.grams is None:
             values = np.empty((len(self.members), components))
             vectors = np.empty((len(self.members), self.features, components))
-            factors = self.factors
 
             def one(row: int) -> None:
-                factor = factors[self.members[row]]
+                factor = self.factors[self.members[row]]
                 values[row], vectors[row] = _thin_eigenpairs(factor, components)
 
             share_out(one, len(values), self.features * int(self.samples.max()) ** 2)
             return values, vectors
         values, vectors = np.linalg.eigh(self.dense())
-        return values[:, ::-1][:, :components], np.ascontiguousarray(
-            vectors[:, :, ::-1][:, :, :components]
-        )
+        leading = slice(None, -components - 1, -1)
+        return values[:, leading], np.ascontiguousarray(vectors[:, :, leading])
 
     def gaps(self, centre: Array) -> Array:
         """||S_i - centre||_2, shape (clients,), for a symmetric (features, features) centre."""
@@ -346,7 +315,7 @@ class ClientData:
             return own._multiply(vector[:, None])[0, :, 0] - centre @ vector
 
         operator = LinearOperator((self.features, self.features), matvec=difference, dtype=float)
-        start = _fixed_vector(self.features)
+        start = fixed_vector(self.features)
         try:
             found = eigsh(operator, k=1, which="LM", v0=start, return_eigenvectors=False)
         except ArpackNoConvergence:
@@ -358,7 +327,6 @@ class ClientData:
         weights = self.weights[self.members] / self.weights[self.members].sum()
         if self.grams is not None:
             return np.tensordot(weights, self.dense(), axes=1)
-        assert self.factors is not None
         total = np.zeros((self.features, self.features))
         for weight, member in zip(weights, self.members, strict=True):
             total += weight * (self.factors[member] @ self.factors[member].T)
@@ -372,7 +340,7 @@ def second_moment(block: Array) -> Array:
 
 
 def _tall_product(matrix: Array, frame: Array) -> Array:
-    """``M X`` for symmetric M, as quickly as BLAS can: most of its time it copies M.
+    """``M X`` for symmetric M, as quickly as BLAS can, which copies M most of its time.
 
     Where it need not copy, parts of M are up to twice as fast as ``(X^T M)^T``; elsewhere that way
     round is up to 1.7 times as fast as M X.
@@ -409,18 +377,11 @@ def _largest_eigenvalue(matrix: Array) -> float:
     size = len(matrix)
     if size > _DENSE_FEATURES:
         try:
-            found = eigsh(
-                matrix, k=1, which="LA", v0=_fixed_vector(size), return_eigenvectors=False
-            )
+            found = eigsh(matrix, k=1, which="LA", v0=fixed_vector(size), return_eigenvectors=False)
             return float(found[0])
         except ArpackError:
             pass  # no convergence, or a zero matrix
     return float(np.linalg.eigvalsh(matrix)[-1])
-
-
-def _fixed_vector(size: int) -> Array:
-    """Where Lanczos iterations start, so that results are repeatable."""
-    return np.cos(np.arange(size) * 1.7)
 
 
 def _thin_eigenpairs(factor: Array, components: int) -> tuple[Array, Array]:
@@ -437,13 +398,11 @@ def _thin_eigenpairs(factor: Array, components: int) -> tuple[Array, Array]:
 
 
 def checked_blocks(blocks: Sequence[Array], *, judged: bool = True) -> list[Array]:
-    """Validate raw client blocks and return them as contiguous float64 arrays.
-
-    ``judged``: Whether sizes and variety of the values are judged; a refusal says something of
-        them.
+    """Raw client blocks as contiguous float64 arrays.
 
     Raises InvalidInput: fewer than two clients, an empty client, unequal numbers of features, NaN
-    or infinite entries, a client whose records are all the same, or data that are zero throughout.
+    or infinite entries; where ``judged``, which says something of the values, a client whose
+    records are all the same, too large or too small, or data that are zero throughout.
     """
     require(
         len(blocks) >= 2,
@@ -490,8 +449,7 @@ def checked_blocks(blocks: Sequence[Array], *, judged: bool = True) -> list[Arra
             "same; leave the client out or give it data that vary.",
         )
     require(
-        checked[0].shape[0] > 0,
-        "The blocks have 0 features; give at least two features (rows).",
+        checked[0].shape[0] > 0, "The blocks have 0 features; give at least two features (rows)."
     )
     require(
         not judged or any(bool(block.any()) for block in checked),

@@ -26,19 +26,16 @@ _OURS = "federated-pca-laboratory"
 class Original:
     """One file as its publisher gives it out."""
 
-    #: How it is called there.
     name: str
-    #: Where it is; empty where the publisher gives it out through a page, a form or a login.
+    #: Empty where the publisher gives it out through a page, a form or a login.
     address: str = ""
-    #: Its checksum; empty where none is known.
+    #: Empty where none is known.
     sha256: str = ""
     megabytes: float = 0.0
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """One data set."""
-
     #: key, name, title: In settings and links; for the command; on screen.
     key: str
     name: str
@@ -57,7 +54,6 @@ class DataSet:
     bundled: Mapping[str, str] = field(default_factory=dict)
     #: What the bundled files hold, where that is less than the files in the folder.
     sample: str = ""
-    #: What it is made of.
     originals: tuple[Original, ...] = ()
     #: Key of a data set that comes with the laboratory and serves the same purpose.
     instead: str = ""
@@ -69,7 +65,6 @@ class DataSet:
 
     @property
     def megabytes(self) -> float:
-        """Of everything that has to be fetched."""
         return sum(one.megabytes for one in self.originals)
 
 
@@ -101,8 +96,7 @@ def _read() -> dict[str, DataSet]:
     text = resources.files("fedpca_core.problems").joinpath("data_sets.toml").read_text("utf-8")
     for key, one in tomllib.loads(text).items():
         originals = tuple(Original(**each) for each in one.pop("originals", ()))
-        files = tuple(one.pop("files", ()))
-        found[key] = DataSet(key, files=files, originals=originals, **one)
+        found[key] = DataSet(key, files=tuple(one.pop("files", ())), originals=originals, **one)
     return found
 
 
@@ -141,21 +135,14 @@ def find(
 
 
 def require_here(keys: Iterable[str], *, whole: bool = False) -> None:
-    """Refuse before any work is done where a data set is missing, or is a sample only.
-
-    Raises MissingData: the first of ``keys`` that is not on this machine, and the command that
-    helps.
-    """
+    """Raise `MissingData` before any work is done where a data set is missing, or a sample only."""
     for key in keys:
         if find(key, whole=whole) is None:
             raise MissingData(key)
 
 
 def files_of(key: str, folder: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
-    """The files of a data set.
-
-    Raises InvalidInput: an unknown key, or files that are not on this machine (`MissingData`).
-    """
+    """The files of a data set; `InvalidInput` of no such key, `MissingData` of none here."""
     found = find(key, folder)
     if found is None:
         raise MissingData(key)

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from fedpca_core.problems.csv_file import read_csv
 from fedpca_core.problems.data_sets import files_of
+from fedpca_core.problems.table_file import read_csv
 
 #: Columns whose numbers are names.
 _CODED = ("cp", "restecg", "slope", "ca", "thal")

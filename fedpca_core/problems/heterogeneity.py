@@ -14,6 +14,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
+from fedpca_core.linalg.lanczos import fixed_vector
 from fedpca_core.remembered import Remembered
 from fedpca_core.streams import Streams
 
@@ -43,7 +44,6 @@ _found: Remembered[ExchangeOrder] = Remembered(16)
 
 
 def check_heterogeneity(value: float) -> None:
-    """Refuse a parameter outside [0, 1]."""
     require(
         0.0 <= value <= 1.0,
         f"Heterogeneity must lie between 0 (random shares) and 1 (every client its own), "
@@ -53,15 +53,14 @@ def check_heterogeneity(value: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ExchangeOrder:
-    """How records come home as the parameter goes from 0 to 1."""
+    """How records come home as the parameter goes from 0 to 1; (records,) arrays."""
 
-    #: (records,) float64: The position of the parameter from which on a position holds its own
-    #: record, in [0, 1).
+    #: The value of the parameter, in [0, 1), from which on a position holds its own record.
     marks: Array
-    #: (records,) int64: The order in which the other positions pass their records on.
+    #: The order in which the other positions pass their records on.
     ring: IntArray
-    #: (records,) int64: For every place of the ring the circle it belongs to: the last passes its
-    #: record on to the first. A ring that was drawn is one circle.
+    #: For every place of the ring the circle it belongs to: the last passes its record on to the
+    #: first. A ring that was drawn is one circle.
     circle: IntArray
 
     @classmethod
@@ -78,11 +77,7 @@ class ExchangeOrder:
 
     @staticmethod
     def circles(home: IntArray, shares: IntArray) -> tuple[IntArray, IntArray]:
-        """`ring` and `circle` of a way that deals given shares where the parameter is 0.
-
-        ``home``, ``shares``, (records,) int64: The same records in the order in which they are held
-            at 1 and at 0.
-        """
+        """`ring` and `circle` of a way that holds records as in ``home`` at 1, ``shares`` at 0."""
         place = np.empty(len(home), dtype=np.int64)
         place[home] = np.arange(len(home))
         giver = place[shares]  # of every position, who passes a record on to it at 0
@@ -110,16 +105,11 @@ class ExchangeOrder:
 def exchange(
     home: IntArray, sizes: tuple[int, ...], value: float, way: ExchangeOrder
 ) -> list[IntArray]:
-    """Deal records to clients, the share ``value`` of them staying at home.
+    """Deal records to clients, the share ``value`` of them staying at home; (m_i,) int64 each.
 
-    ``home``, (records,) int64: Records in home order: the first ``sizes[0]`` belong to client 0,
-        and so on.
-    ``sizes``: Records of each client, summing to ``len(home)``.
-    ``value``: The parameter: 1 leaves every record at home, 0 sends each to a random position.
-    ``way``: The positions marked ``value`` and later pass their records on along its ring. A small
-        move of the parameter therefore moves few records.
-
-    Returns list of (m_i,) int64: the records of each client.
+    The first ``sizes[0]`` records of ``home`` belong to client 0, and so on. The positions marked
+    ``value`` and later pass their records on along the ring, so that a small move of the parameter
+    moves few records: 1 leaves all at home, 0 sends each to a random position.
     """
     check_heterogeneity(value)
     return np.split(_exchanged(home, value, way), np.cumsum(sizes)[:-1])
@@ -154,10 +144,8 @@ def steady_way(
     measured value, and no further than leaves room for the rest. Where clients at home differ less
     than random shares do, no way can rise, and the one that falls least is taken.
 
-    ``records``, (records, features) float64: Scaled as the clients will hold them.
-    ``home``, ``sizes``, ``seed``: As for `exchange` and `ExchangeOrder.drawn`.
-    ``shares``, (records,) int64: The records as they must be held where the parameter is 0; by
-        default the way draws them.
+    ``records``, (records, features) float64, are scaled as the clients will hold them; ``shares``
+    are to be held where the parameter is 0, and by default drawn.
     """
     state = hashlib.sha256(np.ascontiguousarray(records).data)
     state.update(np.ascontiguousarray(home).data)
@@ -206,9 +194,9 @@ class _Search:
     def laid(
         self, way: ExchangeOrder, attempt: int, start: float
     ) -> tuple[ExchangeOrder, list[float]]:
-        """The way with its order chosen from position to position of the parameter.
+        """The way with its order chosen from position to position, and the values measured there.
 
-        Also the measured values there: what is chosen later leaves the earlier ones as they are.
+        What is chosen later leaves the earlier ones as they are.
         """
         generator = Streams(self.seed).generator("heterogeneity", attempt, 1)
         etas, reached, end = [start], start, self.eta(way, 1.0)
@@ -250,12 +238,10 @@ def drop(etas: Iterable[float], most: float = np.inf) -> float:
 
 
 def largest_norm(matrices: Array) -> float:
-    """The largest spectral norm among symmetric matrices.
+    """The largest spectral norm among symmetric matrices, (matrices, n, n).
 
     Two squarings bound every norm by ||G^4||_F^(1/4), tight enough that only a few matrices need
     their eigenvalues.
-
-    ``matrices``, (matrices, n, n) float64: Symmetric.
     """
     scale = np.abs(matrices).max()
     if scale == 0.0:
@@ -274,10 +260,7 @@ def largest_norm(matrices: Array) -> float:
 
 
 def leading_scores(records: Array, directions: int) -> Array:
-    """Coordinates of records (rows) along their leading principal directions.
-
-    Returns (records, min(features, directions)) float64.
-    """
+    """Records (rows) along leading principal directions, (records, min(features, directions))."""
     from scipy.linalg import eigh
     from scipy.sparse.linalg import svds
 
@@ -288,7 +271,6 @@ def leading_scores(records: Array, directions: int) -> Array:
         span = (features - directions, features - 1)
         vectors = eigh(records.T @ records, subset_by_index=span, check_finite=False)[1]
         return records @ vectors[:, ::-1]
-    start = np.cos(np.arange(min(count, features)) * 1.7)  # fixed, so that it is repeatable
     kept = min(directions, min(count, features) - 1)
-    _, _, rows = svds(records, k=kept, v0=start)
+    _, _, rows = svds(records, k=kept, v0=fixed_vector(min(count, features)))
     return records @ rows[::-1].T

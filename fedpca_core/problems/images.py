@@ -1,15 +1,18 @@
-"""Image data dealt to clients: pixels are features, images are records."""
+"""Image data sets, wherever their files are found, dealt to clients: pixels are features."""
 
 import os
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
 from fedpca_core.arrays import AnyArray, Array, IntArray
-from fedpca_core.errors import require
+from fedpca_core.errors import InvalidInput, require, require_known
 from fedpca_core.problems.announced import PublicFacts, area_step
+from fedpca_core.problems.data_sets import DATA_SETS, files_of, find
 from fedpca_core.problems.heterogeneity import (
     DEALT,
     ExchangeOrder,
@@ -17,29 +20,108 @@ from fedpca_core.problems.heterogeneity import (
     exchange,
     steady_way,
 )
-from fedpca_core.problems.image_files import SOURCES, described, file_stamp, load_images
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.splits import samples_per_client
 from fedpca_core.streams import Streams
 
-#: Pixels along a side at which every method answers while a slider moves.
-LIVE_RESOLUTION: Mapping[str, int] = {
-    "digits": 8,
-    "mnist": 14,
-    "fashion_mnist": 14,
-    "cifar10": 16,
-    "olivetti": 16,
-}
-#: Pixels along a side at which one sees more, and few methods answer.
-FINE_RESOLUTION: Mapping[str, int] = {
-    "digits": 8,
-    "mnist": 28,
-    "fashion_mnist": 28,
-    "cifar10": 32,
-    "olivetti": 32,
-}
 #: What an epsilon takes as public of images: nothing else of them is decided by looking.
 PUBLIC = ("the size of the pictures and the range of their pixels", DEALT)
+
+
+@dataclass(frozen=True)
+class ImageSource:
+    """One data set of square images, as its file holds it."""
+
+    title: str
+    #: Pixels along a side.
+    side: int
+    #: Value of a white pixel.
+    white: float = 255.0
+    #: Names of the images and the classes in its file.
+    arrays: tuple[str, str] = ("X_train", "y_train")
+    #: 3 for colour images stored channel last in the file.
+    channels: int = 1
+
+    @property
+    def step(self) -> float:
+        """Step of a pixel from 0 to 1; a grey one is the mean of its colours."""
+        return 1.0 / (self.white * self.channels)
+
+
+SOURCES: Mapping[str, ImageSource] = {
+    "digits": ImageSource("Digits", 8, white=16.0),
+    "mnist": ImageSource("MNIST", 28),
+    "fashion_mnist": ImageSource("Fashion-MNIST", 28),
+    "cifar10": ImageSource("CIFAR-10 (grey)", 32, channels=3),
+    "olivetti": ImageSource("Olivetti faces", 64, arrays=("X", "subject")),
+}
+#: Pixels along a side at which every method answers while a slider moves.
+LIVE_RESOLUTION = {"digits": 8, "mnist": 14, "fashion_mnist": 14, "cifar10": 16, "olivetti": 16}
+#: Pixels along a side at which one sees more, and few methods answer.
+FINE_RESOLUTION = {name: min(source.side, 32) for name, source in SOURCES.items()}
+
+#: Images (records, side^2) from black 0 to the source's white, and their classes (records,).
+Images = tuple[AnyArray, AnyArray]
+
+
+def file_stamp(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[Path, int] | None:
+    """The file of a data set and when it was changed, in nanoseconds; None without a file.
+
+    Raises InvalidInput: an unknown name, or a data set that is not on this machine.
+    """
+    require_known("set of images", name, SOURCES)
+    files = files_of(name, folder)
+    return (files[0], files[0].stat().st_mtime_ns) if files else None
+
+
+def described(name: str, folder: str | os.PathLike[str] | None = None) -> str:
+    """What must be said of the images that are read: that they are a sample, where they are."""
+    found = find(name, folder)
+    sample = DATA_SETS[name].sample
+    return f"From {sample} that comes along" if found and found.bundled and sample else ""
+
+
+def load_images(name: str, folder: str | os.PathLike[str] | None = None) -> Images:
+    """Grey images of a data set, (records, side^2) float32 in [0, 1], and their classes, int64.
+
+    Raises InvalidInput: an unknown name, a file that is not there or not as expected.
+    """
+    return _read(name, file_stamp(name, folder))
+
+
+@lru_cache(maxsize=3)
+def _read(name: str, stamp: tuple[Path, int] | None) -> Images:
+    """Whatever its time stamp says is another file is read again."""
+    source = SOURCES[name]
+    if stamp is None:
+        from sklearn.datasets import load_digits
+
+        origin, (images, classes) = "scikit-learn", load_digits(return_X_y=True)
+    else:
+        origin = stamp[0].name
+        try:
+            with np.load(stamp[0], allow_pickle=False) as arrays:
+                images, classes = (np.asarray(arrays[key]) for key in source.arrays)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise InvalidInput(
+                f"{origin} cannot be read ({str(error).rstrip('.')}); it must be an .npz file with "
+                f"the arrays {' and '.join(source.arrays)}."
+            ) from None
+    expected = source.side**2 * source.channels
+    require(
+        images.ndim == 2 and images.shape[1] == expected and classes.shape == images.shape[:1],
+        f"{origin} holds images of shape {images.shape} and classes of shape {classes.shape}; "
+        f"{source.title} needs one class and {expected} values for each image.",
+    )
+    pixels = images.astype(np.float32) / np.float32(source.white)
+    require(
+        bool(np.isfinite(pixels).all()),
+        f"{origin} holds missing or infinite pixels; replace the file.",
+    )
+    if source.channels > 1:
+        pixels = pixels.reshape(len(pixels), -1, source.channels).mean(axis=2)
+    pixels.setflags(write=False)
+    return pixels, np.unique(classes, return_inverse=True)[1].astype(np.int64)
 
 
 def images(
@@ -56,30 +138,25 @@ def images(
     weights: str | Sequence[float] = "records",
     folder: str | os.PathLike[str] | None = None,
 ) -> Problem:
-    """Problem whose records are images.
+    """Problem whose records are images, with ``image_shape`` set and pixels scaled to [0, 1].
 
     ``name``, {"digits", "mnist", "fashion_mnist", "cifar10", "olivetti"}: Digits come with
         scikit-learn, a sample of Fashion-MNIST with this package, the others from the data folder.
     ``clients``: 10 by default; for the faces 40, one for each person.
-    ``heterogeneity``: The parameter: 0 deals random shares, 1 sorts by class (digit, garment,
-        object, person), so that each client holds classes of its own.
+    ``heterogeneity``: 0 deals random shares, 1 sorts by class (digit, garment, object, person), so
+        that each client holds classes of its own.
     ``seed``: Seed of the streams ``"data"`` (order and choice of images), ``"heterogeneity"`` and
         ``"split"``.
-    ``centre``: Subtract the mean image of the pooled data; without it the mean is the first
-        component.
+    ``centre``: Subtract the mean of the pooled images; without it that is the first component.
     ``max_samples``: Use a random choice of at most so many images.
     ``resolution``: Pixels along a side after averaging over areas; by default as stored.
-        `LIVE_RESOLUTION` suggests a size for each data set.
     ``split``, {"even", "uneven", "dirichlet"}: Sizes of the clients.
     ``nested``: Deal random shares (`heterogeneity` 0) in turn: with as many images a client and
         even sizes, more clients leave the images of the first as they are, until there are no more
         images. At other positions of the parameter that is not to be had: the pooled images are the
         same at all of them, and what a further client adds to them would be so too, sorted or not.
     ``weights``, {"records", "equal"} or sequence of float: How clients count in S.
-    ``folder``: The folder of data files; by default the one that the environment variable
-        FEDPCA_DATA names, else the user's own, where the data command puts them.
-
-    Returns Problem: with ``image_shape`` set and pixels scaled to [0, 1].
+    ``folder``: Of data files; see `data_sets.data_folder`.
 
     Raises InvalidInput: data that are not there, or sizes that do not fit.
     """
@@ -87,43 +164,25 @@ def images(
     if clients is None:
         clients = 40 if name == "olivetti" else 10
     place, stamp = "" if folder is None else os.fspath(folder), file_stamp(name, folder)
-    dealt = _dealt(
+    records, mean, home, sizes, way = _dealt(
         name, place, stamp, clients, seed, centre, max_samples, resolution, split, nested
     )
-    held = exchange(dealt.home, dealt.sizes, heterogeneity, dealt.way)
-    side = round(dealt.records.shape[1] ** 0.5)
-    mean = (
-        "centred on the pooled mean, which takes one secure sum over clients beforehand"
-        if centre
-        else "not centred"
-    )
+    side = round(records.shape[1] ** 0.5)
+    centred = "not centred"
+    if centre:
+        centred = "centred on the pooled mean, which takes one secure sum over clients beforehand"
     told = described(name, folder)
     sample = f"{told}: " if told else ""
     return from_blocks(
-        [dealt.records[own].T for own in held],
+        [records[own].T for own in exchange(home, sizes, heterogeneity, way)],
         weights=weights,
         name=SOURCES[name].title,
         image_shape=(side, side),
-        note=f"{sample}{len(dealt.home):,} images of {side} × {side} pixels, {mean}.",
-        own_mean=dealt.mean,
+        note=f"{sample}{len(home):,} images of {side} × {side} pixels, {centred}.",
+        own_mean=mean,
         public=PUBLIC,
-        announced=PublicFacts(
-            np.full(side**2, _step(name, side)),
-            dealt.mean,
-            len(dealt.home),
-        ),
+        announced=PublicFacts(np.full(side**2, _step(name, side)), mean, len(home)),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Dealt:
-    """Everything about the images that does not depend on the parameter."""
-
-    records: Array
-    mean: Array | None
-    home: IntArray
-    sizes: tuple[int, ...]
-    way: ExchangeOrder
 
 
 @lru_cache(maxsize=3)
@@ -138,8 +197,8 @@ def _dealt(
     resolution: int | None,
     split: str,
     nested: bool,
-) -> _Dealt:
-    """Prepare the images once for all positions; ``stamp`` notices a changed file."""
+) -> tuple[Array, Array | None, IntArray, tuple[int, ...], ExchangeOrder]:
+    """All that does not depend on the parameter; ``stamp`` notices a changed file."""
     pixels, classes = load_images(name, folder or None)
     require(
         max_samples is None or max_samples >= 2,
@@ -157,11 +216,10 @@ def _dealt(
     # A stable sort of shuffled images: those of a class stay in random order.
     home = np.argsort(classes[chosen], kind="stable").astype(np.int64)
     shares = np.arange(len(chosen)) if nested else None
-    return _Dealt(records, centre_of, home, sizes, steady_way(records, home, sizes, seed, shares))
+    return records, centre_of, home, sizes, steady_way(records, home, sizes, seed, shares)
 
 
 def _step(name: str, side: int) -> float:
-    """The grid of the pixels at this resolution."""
     return SOURCES[name].step * area_step(SOURCES[name].side, side)
 
 

@@ -20,11 +20,7 @@ from fedpca_core.problems.client_data import ClientData
 
 @dataclass(frozen=True)
 class OneOfMany(ClientData):
-    """One client's data in the place of all clients' data.
-
-    Every position holds the client's own matrix (one in memory), so steps that are written for all
-    clients give the right row for this one; nobody reads the others.
-    """
+    """One client's data in all places, each of which holds its own matrix: one in memory."""
 
     @classmethod
     def of(
@@ -37,9 +33,8 @@ class OneOfMany(ClientData):
     ) -> Self:
         """The data ``own`` of one client as those of ``client`` among all.
 
-        ``own``: Holds one client.
-        ``samples``, ``weights``, (clients,): Of everybody; public.
-        ``agreed``: What is known of all clients' data before the first round.
+        ``samples`` and ``weights``, (clients,), are everybody's; ``agreed`` is what is known of all
+        clients' data before the first round.
         """
         everybody = len(samples)
         grams = own.grams
@@ -50,28 +45,18 @@ class OneOfMany(ClientData):
             samples=samples,
             weights=weights,
             grams=grams,
-            factors=None if own.factors is None else own.factors * everybody,
+            factors=own.factors * everybody,
             products=np.zeros(everybody, dtype=np.int64),
             members=np.array([client], dtype=np.int64),
             facts=dict(agreed),
             indefinite=own.indefinite,
         )
 
-    def for_everybody(self) -> ClientData:
-        """The view of an algorithm's start, which makes the state of all clients."""
-        return replace(self, members=np.arange(len(self.samples), dtype=np.int64))
-
     def _alone(self) -> ClientData:
-        return ClientData(
-            features=self.features,
-            samples=self.samples[:1],
-            weights=np.ones(1),
-            grams=None if self.grams is None else self.grams[:1],
-            factors=None if self.factors is None else self.factors[:1],
-            products=np.zeros(1, dtype=np.int64),
-            members=np.zeros(1, dtype=np.int64),
-            indefinite=self.indefinite,
-        )
+        if self.grams is None:
+            return ClientData.from_factors(self.factors[:1])
+        alone = ClientData.from_grams(self.grams[:1], self.samples[:1])
+        return replace(alone, indefinite=self.indefinite)
 
     def _spectral_norms(self) -> Array:
         return np.full(len(self.samples), self._alone().spectral_norms()[0])
@@ -88,18 +73,15 @@ class OneOfMany(ClientData):
         return replace(self, grams=grams, indefinite=False, facts={})
 
     def pooled_norm(self) -> float:
-        return self._known("pooled_norm")
+        if "pooled_norm" not in self.facts:
+            _refuse("“pooled_norm”, which was not agreed before the run")
+        return float(self.facts["pooled_norm"][0])
 
     def mean(self) -> Array:
         _refuse("the mean of all clients' matrices")
 
     def gaps(self, centre: Array) -> Array:
         return np.full(self.clients, self._alone().gaps(centre)[0])
-
-    def _known(self, name: str) -> float:
-        if name not in self.facts:
-            _refuse(f"“{name}”, which was not agreed before the run")
-        return float(self.facts[name][0])
 
 
 @dataclass(frozen=True)
@@ -112,8 +94,7 @@ class NoneOfMany(OneOfMany):
     ) -> NoneOfMany:
         """Data of nobody; facts that were not agreed read as NaN, so they cannot pass unseen."""
         empty = ClientData.from_factors([np.zeros((features, 1))])
-        made = cls.of(empty, 0, samples, weights, agreed)
-        return replace(made, members=np.arange(len(samples), dtype=np.int64))
+        return cls.of(empty, 0, samples, weights, agreed).for_everybody()
 
     def _spectral_norms(self) -> Array:
         return np.full(len(self.samples), np.nan)

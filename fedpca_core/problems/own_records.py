@@ -18,10 +18,9 @@ from pandas.api.types import is_numeric_dtype
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems.client_data import LARGEST, ClientData
-from fedpca_core.problems.records import clip
+from fedpca_core.problems.records import WholeMoments, clip
 from fedpca_core.problems.table_cleaning import cell_numbers
 from fedpca_core.problems.table_columns import listed
-from fedpca_core.problems.whole_moments import WholeMoments
 
 SUFFIXES = (".csv", ".parquet", ".npy")
 #: Bytes of one batch of records.
@@ -36,8 +35,6 @@ def read_moments(
 ) -> ClientData:
     """The data of one client behind products with S_i, from its file or folder of files.
 
-    ``source``: A ``.csv``, ``.parquet`` or ``.npy`` file of one record a row, or a folder of such
-        files, whose records are taken together.
     ``columns``: Features, in this order; empty: all columns. An NPY file has no names.
     ``clip_norm``: Norm at which every record is clipped, for an epsilon: cells are then read one by
         one, as by `read_whole_moments`.
@@ -78,11 +75,9 @@ def read_whole_moments(
 ) -> WholeMoments:
     """The moments of one client's records on a grid, for a release under an epsilon.
 
-    Nothing is decided by looking at the records: the columns are named beforehand, and each cell is
-    read by itself (`cell_numbers`), so that no record changes what becomes of another.
-
-    ``source``: As for `read_moments`; that it is a table with these columns counts as public.
-    ``columns``: Features, in this order; empty for an NPY file, whose columns have no names.
+    Nothing is decided by looking at the records: the columns are named beforehand (but for an NPY
+    file) and count as public, and each cell is read by itself (`cell_numbers`), so that no record
+    changes what becomes of another.
 
     Raises InvalidInput: no such file, columns that are not named or missing, files of different
     width, no records.
@@ -120,7 +115,7 @@ class Column:
 
 
 def first_difference(one: Sequence[Column], other: Sequence[Column]) -> int | None:
-    """The first place at which two lists of columns differ, from 0; None where they fit."""
+    """The first place, from 0, at which two lists of columns differ; None where they fit."""
     for place, (mine, others) in enumerate(zip(one, other, strict=False)):
         if mine.differs(others):
             return place
@@ -139,8 +134,7 @@ def read_columns(source: str | Path, columns: Sequence[str] = ()) -> tuple[Colum
     files = _files_in(place)
     first = _columns_of(files[0], columns)
     for path in files[1:]:
-        own = _columns_of(path, columns)
-        at = first_difference(own, first)
+        at = first_difference(_columns_of(path, columns), first)
         require(
             at is None,
             f"{path} differs from {files[0].name} in column {(at or 0) + 1}; files of one client "
@@ -156,7 +150,6 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _chosen(source: Path, columns: Sequence[str], found: Sequence[str]) -> list[str]:
-    """The columns that are asked for, all where none are, which the file must have."""
     missing = [name for name in columns if name not in found]
     require(not missing, f"{source} has no column {listed(missing)}; it has {listed(found)}.")
     return list(columns or found)
@@ -185,8 +178,7 @@ def _columns_of(source: Path, columns: Sequence[str]) -> tuple[Column, ...]:
                 if field.name not in index
             }
         else:
-            header = pd.read_csv(source, nrows=0)
-            found = {str(name): Column(str(name)) for name in header.columns}
+            found = {str(name): Column(str(name)) for name in pd.read_csv(source, nrows=0).columns}
     except (OSError, ValueError) as error:
         raise InvalidInput(f"{source} cannot be read ({error}); save it anew.") from None
     return tuple(found[name] for name in _chosen(source, columns, list(found)))
@@ -222,13 +214,12 @@ def _batches(
                 f"{source} is none of {', '.join(SUFFIXES)}; save the records as one of these."
             )
         for part in parts:
-            if isinstance(part, np.ndarray):
-                numbers = part
-                if cell_by_cell:  # as `cell_numbers` reads them
-                    numbers = np.where(np.abs(part) <= LARGEST, part, 0.0)
+            if not isinstance(part, np.ndarray):
+                yield source, _numbers(source, part, columns, cell_by_cell)
+            elif cell_by_cell:  # as `cell_numbers` reads them
+                yield source, np.where(np.abs(part) <= LARGEST, part, 0.0)
             else:
-                numbers = _numbers(source, part, columns, cell_by_cell)
-            yield source, numbers
+                yield source, part
     except InvalidInput:
         raise
     except (OSError, ValueError) as error:
@@ -271,7 +262,6 @@ def _parquet(source: Path) -> Iterator[pd.DataFrame]:
 
 
 def _rows(width: int) -> int:
-    """Rows of a batch of so many columns."""
     return max(1, min(_ROWS, BATCH_BYTES // (8 * max(1, width))))
 
 

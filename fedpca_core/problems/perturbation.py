@@ -22,12 +22,12 @@ from fedpca_core.guarantee import (
     FULL,
     MEAN_AND_SOURCE,
     RECORD,
+    SIZES,
     Guarantee,
     PaidMean,
     Unit,
-    guarantee,
 )
-from fedpca_core.problems.client_data import ClientData, second_moment
+from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.records import (
     NORM_ROUNDING,
     check_clip_norm,
@@ -82,112 +82,10 @@ class Trust:
         )
 
 
-def symmetric_noise(noise: Array, features: int, streams: Streams, release: int = 0) -> Array:
-    """E_i = nu_i (G_i + G_i^T)/2 with G_i of independent N(0, 1) entries.
-
-    ``noise``, (clients,) float64: nu_i, standard deviation on the diagonal.
-    ``release``: Part of the stream "source noise"; a second release takes another one. In a
-        deployment each client draws from secret entropy of its own, anew for every release.
-
-    Returns (clients, features, features) float64.
-    """
-    small = 8 * len(noise) * features**2 <= _KEPT_BYTES
-    draw = _remembered if small else _unit_noise
-    result: Array = noise[:, None, None] * draw(len(noise), features, streams, release)
-    return result
-
-
-def _unit_noise(clients: int, features: int, streams: Streams, release: int) -> Array:
-    made = np.empty((clients, features, features))
-    for client in range(clients):
-        generator = streams.generator("source noise", release, client)
-        square = generator.standard_normal((features, features))
-        made[client] = 0.5 * (square + square.T)
-    made.flags.writeable = False
-    return made
-
-
-# An epsilon that is dragged scales the same draws.
-_remembered = lru_cache(maxsize=2)(_unit_noise)
-
-
-def perturbed(data: ClientData, noise: Array, streams: Streams, release: int = 0) -> ClientData:
-    """The clients' data with M_i = S_i + E_i in the place of S_i.
-
-    Raises InvalidInput: more memory than a computer has to spare: M_i has no thin factor.
-    """
-    size = 8 * data.clients * data.features**2
-    require(
-        size <= _LARGEST_BYTES,
-        f"Noise at the source needs each client's whole matrix, {size / 1024**3:.1f} GB for "
-        f"{data.clients} clients with {data.features} features; choose fewer of either, or noise "
-        "on every product.",
-    )
-    noisy = data.dense() + symmetric_noise(noise, data.features, streams, release)
-    made = ClientData.from_grams(noisy, data.samples, data.weights)
-    return replace(made, indefinite=True)
-
-
-def records_of(data: ClientData, blocks: Sequence[Array] | None) -> list[Array] | None:
-    """The records themselves, (features, m_i) each, or None where only S_i is kept."""
-    if blocks is not None:
-        return list(blocks)
-    if data.factors is None:
-        return None
-    return [factor * np.sqrt(factor.shape[1]) for factor in data.factors]
-
-
-def clipped_data(
-    data: ClientData, records: Sequence[Array] | None, bound: float | None, clip_norm: float
-) -> ClientData:
-    """The clients' data with every record clipped, or as they are where they are short enough.
-
-    Raises InvalidInput: only second moments are kept and their records have no known bound, or a
-    longer one.
-    """
-    if bound is not None and bound <= clip_norm * (1 + NORM_ROUNDING):
-        return data
-    if records is None:
-        known = "has no known bound" if bound is None else f"is bounded by {bound:.4g} only"
-        raise InvalidInput(
-            f"This problem keeps second moments only, whose records' norm {known}, and a record "
-            f"cannot be clipped at {clip_norm:g} any more; choose fewer samples (then records are "
-            "kept), or clip them where the data are made."
-        )
-    return _moments([clip(block, clip_norm) for block in records], data.weights)
-
-
-def _moments(records: Sequence[Array], weights: Array) -> ClientData:
-    samples = np.array([block.shape[1] for block in records], dtype=np.int64)
-    return ClientData.from_grams(
-        np.stack([second_moment(one) for one in records]), samples, weights
-    )
-
-
-def noisy_mean(
-    records: Sequence[Array], clip_norm: float, noise: Array, streams: Streams, release: int = 0
-) -> Array:
-    """Mean of all records from one noisy mean a client, (features,).
-
-    ``records``, sequence of (features, m_i) float64: Clipped here.
-    ``noise``, (clients,) float64: Standard deviation of every entry of a client's upload.
-    """
-    sizes = np.array([block.shape[1] for block in records], dtype=float)
-    total = np.zeros(records[0].shape[0])
-    for client, (block, spread) in enumerate(zip(records, noise, strict=True)):
-        generator = streams.generator("mean noise", release, client)
-        own = clip(block, clip_norm).mean(axis=1)
-        total += sizes[client] * (own + spread * generator.standard_normal(len(total)))
-    result: Array = total / sizes.sum()
-    return result
-
-
-@lru_cache(maxsize=1024)
 @dataclass(frozen=True)
 class Budget:
-    """What a release at the source may cost, and how it is spent."""
+    """What a release at the source may cost in all, and how it is spent."""
 
-    #: epsilon, delta: Totals.
     epsilon: float
     delta: float
     #: Norm C at which every record is clipped.
@@ -215,7 +113,6 @@ class Budget:
 
     @property
     def first_clip(self) -> float:
-        """Norm of the records that enter the mean."""
         return self.clip if self.mean_clip is None else self.mean_clip
 
     @property
@@ -224,11 +121,14 @@ class Budget:
         return float(mu_of(self.epsilon, self.delta))
 
     @property
+    def left(self) -> float:
+        """The GDP parameter that is left once the noisy mean is paid for."""
+        return float(np.sqrt(1.0 - self.mean_share) * self.mu)
+
+    @property
     def for_products(self) -> float:
-        """Epsilon that is left, at the same delta, once the noisy mean is paid for."""
-        if self.mean_share == 0:
-            return self.epsilon
-        return float(epsilon_of(np.sqrt(1.0 - self.mean_share) * self.mu, self.delta))
+        """Epsilon that is left, at the same delta."""
+        return self.epsilon if self.mean_share == 0 else float(epsilon_of(self.left, self.delta))
 
     def paid_mean(self, samples: IntArray) -> PaidMean | None:
         """What the noisy mean of clients of these sizes costs one record; None without one."""
@@ -247,23 +147,9 @@ class Budget:
 
 
 @dataclass(frozen=True, eq=False)
-class Bounded:
-    """Clients' data with every record clipped, and centred where a noisy mean was paid for."""
-
-    #: Holds S_i of these records.
-    data: ClientData
-    #: (features,) float64 or None: The noisy mean.
-    mean: Array | None = None
-    #: What it cost.
-    paid: PaidMean | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class SourceRelease:
     """What the clients released once, and what it guarantees."""
 
-    #: Holds the M_i; all that a method sees.
-    data: ClientData
     #: Holds the S_i without noise, of clipped (and re-centred) records (simulation only).
     clipped: ClientData
     #: (clients,) float64: nu_i, standard deviation on the diagonal of E_i.
@@ -281,30 +167,85 @@ def bound(
     budget: Budget,
     streams: Streams,
     release: int = 0,
-) -> Bounded:
+) -> tuple[ClientData, Array | None]:
     """Clip the records, centred first on a noisy mean where the budget pays for one.
 
-    ``records``, sequence of (features, m_i) float64, or None: None where only S_i is kept.
-    ``known``: A bound on the records' norms that is known already.
-    ``release``: Number of this release; another one draws other noise.
+    ``records``, sequence of (features, m_i) float64, or None where only S_i is kept; ``known``
+    bounds their norms; another ``release`` draws other noise. Returns the data that hold S_i of
+    these records, and the mean, (features,), to which each client has sent its noisy one.
 
     Raises InvalidInput: second moments whose records cannot be clipped or centred any more.
     """
-    if budget.mean_share == 0:
-        return Bounded(clipped_data(data, records, known, budget.clip))
-    if records is None:
+    paid = budget.paid_mean(data.samples)
+    if paid is None and known is not None and known <= budget.clip * (1 + NORM_ROUNDING):
+        return data, None
+    if records is None and paid is not None:
         raise InvalidInput(
             "A noisy mean needs the records, and this problem keeps second moments only; "
             "choose fewer samples, or leave the records where they are (a mean share of 0)."
         )
-    paid = budget.paid_mean(data.samples)
-    assert paid is not None
-    # The mean of records of norm C changes by at most 2 C/m_i a record.
-    step = 2.0 * paid.clip_norm / data.samples
-    spread = step / (paid.mu * np.sqrt(budget.shared_by(data.clients)))
-    mean = noisy_mean(records, paid.clip_norm, spread, streams, release)
-    moved = _moments([clip(one - mean[:, None], budget.clip) for one in records], data.weights)
-    return Bounded(moved, mean, paid)
+    if records is None:
+        norm = "has no known bound" if known is None else f"is bounded by {known:.4g} only"
+        raise InvalidInput(
+            f"This problem keeps second moments only, whose records' norm {norm}, and a record "
+            f"cannot be clipped at {budget.clip:g} any more; choose fewer samples (then records "
+            "are kept), or clip them where the data are made."
+        )
+    mean = None
+    if paid is not None:
+        # The mean of records of norm C changes by at most 2 C/m_i a record.
+        spreads = 2.0 * paid.clip_norm / data.samples
+        spreads = spreads / (paid.mu * np.sqrt(budget.shared_by(data.clients)))
+        mean = np.zeros(data.features)
+        for client, (block, spread) in enumerate(zip(records, spreads, strict=True)):
+            generator = streams.generator("mean noise", release, client)
+            own = clip(block, paid.clip_norm).mean(axis=1)
+            mean += block.shape[1] * (own + spread * generator.standard_normal(data.features))
+        mean /= data.samples.sum()
+        records = [block - mean[:, None] for block in records]
+    clipped = [clip(block, budget.clip) for block in records]
+    return ClientData.from_blocks(clipped, data.weights, keep="grams"), mean
+
+
+def perturbed(data: ClientData, noise: Array, streams: Streams, release: int = 0) -> ClientData:
+    """The clients' data with M_i = S_i + E_i in the place of S_i; as `symmetric_noise`.
+
+    Raises InvalidInput: more memory than a computer has to spare: M_i has no thin factor.
+    """
+    size = 8 * data.clients * data.features**2
+    require(
+        size <= _LARGEST_BYTES,
+        f"Noise at the source needs each client's whole matrix, {size / 1024**3:.1f} GB for "
+        f"{data.clients} clients with {data.features} features; choose fewer of either, or noise "
+        "on every product.",
+    )
+    noisy = data.dense() + symmetric_noise(noise, data.features, streams, release)
+    return replace(ClientData.from_grams(noisy, data.samples, data.weights), indefinite=True)
+
+
+def symmetric_noise(noise: Array, features: int, streams: Streams, release: int = 0) -> Array:
+    """E_i = nu_i (G_i + G_i^T)/2, (clients, features, features); G_i of independent N(0, 1) draws.
+
+    ``noise``, (clients,) float64: nu_i, standard deviation on the diagonal.
+    ``release``: Part of the stream "source noise"; a second release takes another one. In a
+        deployment each client draws from secret entropy of its own, anew for every release.
+    """
+    draw = _remembered if 8 * len(noise) * features**2 <= _KEPT_BYTES else _unit_noise
+    return np.asarray(noise[:, None, None] * draw(len(noise), features, streams, release))
+
+
+def _unit_noise(clients: int, features: int, streams: Streams, release: int) -> Array:
+    made = np.empty((clients, features, features))
+    for client in range(clients):
+        generator = streams.generator("source noise", release, client)
+        square = generator.standard_normal((features, features))
+        made[client] = 0.5 * (square + square.T)
+    made.flags.writeable = False
+    return made
+
+
+# An epsilon that is dragged scales the same draws.
+_remembered = lru_cache(maxsize=2)(_unit_noise)
 
 
 def source_guarantee(
@@ -313,27 +254,25 @@ def source_guarantee(
     """Noise of each client, (clients,) float64, and what it guarantees; from public facts alone."""
     clients, trust = len(samples), budget.trust
     step = second_moment_sensitivity(samples, budget.clip, budget.changed(samples))
-    left = np.sqrt(1.0 - budget.mean_share) * budget.mu
     if trust is None:
-        noise, worst = step / left, (float(step[0]), float(step[0] / left))
+        noise, largest = step / budget.left, float(step[0])
     else:
         # Only the sum of w_i M_i is seen; its noise is that of h clients.
         largest = float((weights * step).max())
-        noise = largest / (left * weights * np.sqrt(budget.shared_by(clients)))
-        worst = largest, largest / left
+        noise = largest / (budget.left * weights * np.sqrt(budget.shared_by(clients)))
     mean = budget.paid_mean(samples)
-    return noise, guarantee(
-        worst[1],
+    return noise, Guarantee(
         budget.delta,
         1 if mean is None else 2,
-        worst[0],
+        largest,
+        largest / budget.left,
         budget.clip,
         composition=1.0 / (1.0 - budget.mean_share),
-        unit=budget.unit,
+        unit=str(budget.unit),
         sampling=ANY_SAMPLING if trust is None else FULL,
         released=AT_THE_SOURCE
         if mean is None
         else MEAN_AND_SOURCE.format(clip=f"{mean.clip_norm:g}"),
         towards=ANYBODY if trust is None else trust.sentence(clients),
-        public=public,
+        public=(SIZES, *public),
     )

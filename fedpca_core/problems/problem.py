@@ -16,13 +16,11 @@ from fedpca_core.guarantee import RECORD, Guarantee, PaidMean, Unit
 from fedpca_core.problems.announced import FINE, PublicFacts
 from fedpca_core.problems.client_data import ClientData, checked_blocks
 from fedpca_core.problems.perturbation import (
-    Bounded,
     Budget,
     SourceRelease,
     Trust,
     bound,
     perturbed,
-    records_of,
     source_guarantee,
 )
 from fedpca_core.streams import Streams
@@ -39,12 +37,11 @@ class Problem:
     """Federated PCA problem: clients' blocks, one target, and what the simulation knows of it.
 
     Attributes:
-        name: Short name for legends and file names.
+        name: For legends and file names.
         client_data: The private data behind products with S_i.
-        blocks: (features, m_i) float64 each: The raw private blocks where they are
-            small enough to keep (simulation only: used to show what an attack recovered, and for
-            scores on records).
-        image_shape: (rows, columns) or None: Set when the features are the pixels of a grey image.
+        blocks: (features, m_i) float64 each: The raw private blocks where they are small enough to
+            keep (simulation only: to show what an attack recovered, and for scores on records).
+        image_shape: (rows, columns) where the features are the pixels of a grey image.
         client_names: For tables and tooltips; may be empty.
         feature_names: The same.
         note: One sentence on how the data were made, split or cleaned.
@@ -86,12 +83,10 @@ class Problem:
 
     @property
     def features(self) -> int:
-        """Number of features (rows of every block)."""
         return self.client_data.features
 
     @property
     def clients(self) -> int:
-        """Number of clients."""
         return self.client_data.clients
 
     @property
@@ -101,7 +96,6 @@ class Problem:
 
     @property
     def own_moments(self) -> bool:
-        """Whether the records were centred or scaled by moments of their own."""
         return self.own_scale or self.own_mean is not None
 
     @property
@@ -159,19 +153,15 @@ class Problem:
                 range.
         """
         budget = Budget(epsilon, delta, clip, unit, trust, mean_share, mean_clip)
-        made, data = self._bound(budget, streams, release), self.client_data
+        data = self.client_data
+        bounded, mean = self._bounded(budget, streams, release)
+        clipped = bounded.client_data
         noise, stated = source_guarantee(data.samples, data.weights, budget, self.public)
-        noisy = perturbed(made.data, noise, streams, release)
-        source = SourceRelease(noisy, made.data, noise, stated, trust, made.mean)
         return replace(
-            self,
-            client_data=source.data,
-            source=source,
-            truth=self,
-            record_norm=clip,
-            own_mean=None,
-            announced=_after_release(self.announced, source.mean),
-            note=f"{self.note} {source.guarantee.sentence()}".strip(),
+            bounded,
+            client_data=perturbed(clipped, noise, streams, release),
+            source=SourceRelease(clipped, noise, stated, trust, mean),
+            note=f"{self.note} {stated.sentence()}".strip(),
         )
 
     def bounded(self, budget: Budget, streams: Streams, release: int = 0) -> Self:
@@ -182,20 +172,14 @@ class Problem:
 
         Raises InvalidInput: as `private`.
         """
-        made = self._bound(budget, streams, release)
-        return replace(
-            self,
-            client_data=made.data,
-            blocks=None,
-            paid_mean=made.paid,
-            truth=self,
-            record_norm=budget.clip,
-            own_mean=None,
-            announced=_after_release(self.announced, made.mean),
-        )
+        bounded, _ = self._bounded(budget, streams, release)
+        return replace(bounded, blocks=None, paid_mean=budget.paid_mean(self.client_data.samples))
 
-    def _bound(self, budget: Budget, streams: Streams, release: int) -> Bounded:
-        """The records clipped, from where they were before any centring, if an ε can cover them."""
+    def _bounded(self, budget: Budget, streams: Streams, release: int) -> tuple[Self, Array | None]:
+        """With records clipped, from where they were before any centring, if an ε can cover them.
+
+        Also the noisy mean, (features,), that they are centred on, if any.
+        """
         require(
             self.source is None and self.paid_mean is None,
             "This problem carries noise at the source already; call private() on its truth, and "
@@ -217,10 +201,18 @@ class Problem:
             "others and no ε covers it; leave them uncentred, or pay for a noisy mean "
             "(mean_share, for example 0.1).",
         )
-        records = records_of(self.client_data, self.blocks)
+        data, facts, records = self.client_data, self.announced, self.blocks
+        if records is None and data.factors:
+            records = [factor * np.sqrt(factor.shape[1]) for factor in data.factors]
         if records is not None and self.own_mean is not None:
             records = [block + self.own_mean[:, None] for block in records]
-        return bound(self.client_data, records, self.record_norm, budget, streams, release)
+        clipped, mean = bound(data, records, self.record_norm, budget, streams, release)
+        if facts is not None and facts.read_off:
+            facts = None
+        elif facts is not None and facts.mean is not None:
+            facts = replace(facts, mean=mean, records_total=FINE)
+        made = replace(self, client_data=clipped, record_norm=budget.clip, announced=facts)
+        return replace(made, truth=self, own_mean=None), mean
 
     @cached_property
     def covariance(self) -> Array:
@@ -231,10 +223,7 @@ class Problem:
 
     @cached_property
     def pooled(self) -> Array:
-        """The weighted sum of what the clients hold, clipped and noisy as it may be.
-
-        It is S where they hold their records as they are; a run goes to its leading space.
-        """
+        """The weighted sum of what the clients hold, clipped and noisy: where a run goes."""
         return self.covariance if self.truth is None else self.client_data.mean()
 
     @cached_property
@@ -265,30 +254,14 @@ class Problem:
     @cached_property
     def digest(self) -> str:
         """Short hash of the data, for cache keys and to recognise a problem in a log."""
-        state = hashlib.sha256(
-            self.client_data.samples.tobytes() + self.client_data.weights.tobytes()
-        )
-        held = (
-            self.client_data.factors
-            if self.client_data.grams is None
-            else (self.client_data.grams,)
-        )
-        for array in held or ():
+        data = self.client_data
+        state = hashlib.sha256(data.samples.tobytes() + data.weights.tobytes())
+        for array in data.factors if data.grams is None else (data.grams,):
             state.update(np.ascontiguousarray(array).data)
         return state.hexdigest()[:16]
 
 
-def _after_release(facts: PublicFacts | None, mean: Array | None) -> PublicFacts | None:
-    """Public facts once a noisy mean, if any, takes the place of the records' own."""
-    if facts is not None and facts.read_off:
-        return None
-    if facts is None or facts.mean is None:
-        return facts
-    return replace(facts, mean=mean, records_total=FINE)
-
-
 def check_components(components: int, features: int) -> None:
-    """Refuse a number of components that does not fit the features."""
     require_whole("The number of components", components)
     require(
         1 <= components < features,
@@ -309,14 +282,12 @@ def from_blocks(
 
     Whatever a user hands in has records as rows: `from_records` and `from_table`.
 
-    ``blocks``, sequence of (features, m_i) arrays: One block for each client; columns are records.
-        Nothing is centred or scaled here.
+    ``blocks``, sequence of (features, m_i) arrays: One for each client, neither centred nor scaled
+        here.
     ``weights``, {"records", "equal"} or sequence of float: How clients count in the target S =
         sum_i w_i S_i: by their share of records (the pooled covariance) or each the same.
     ``judged``: Whether values that are too large, or that do not vary, are refused: that looks at
         them.
-    ``about``: The names of clients and features, and what was done to the records before, as in
-        `Problem`.
 
     Raises InvalidInput: empty or non-finite blocks, unequal features, all zero.
     """
@@ -326,9 +297,7 @@ def from_blocks(
 
 
 def without_record(problem: Problem, client: int, record: int) -> Problem:
-    """The same problem before one record of one client was there.
-
-    Centring and scaling stay as they are: they were agreed on before.
+    """The same problem before one record of one client was there, centred and scaled as agreed.
 
     Raises InvalidInput: a problem whose records are not kept, or one without that client or record.
     """

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import overload
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
 from fedpca_core.linalg.threads import one_thread
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.problems.coloured import chosen_turns, coloured
 from fedpca_core.problems.heterogeneity import check_heterogeneity
 from fedpca_core.problems.problem import Problem, client_weights
+from fedpca_core.problems.rotation import chosen_turns, coloured
 from fedpca_core.problems.splits import checked_sizes
 from fedpca_core.problems.white import WhiteShares, white_shares
 
@@ -38,23 +38,16 @@ def decay_spectrum(
     but the time to generate. S = sum_i w_i S_i is the diagonal matrix Sigma^2 at every position of
     the parameter and for any weights.
 
-    ``features``: At least two.
     ``samples``: Records m_i of each client (at least two clients), together at least ``features``.
     ``decay``: Geometric spectrum: Sigma_jj = decay^(1-j), at least 1 (FAPS's xi); 1.01 by default,
         1 is exactly flat.
     ``condition``: Arithmetic spectrum instead: Sigma_jj falls evenly from 1 to 1/condition (FAPS's
         kappa).
-    ``heterogeneity``: The parameter: 0 deals random shares, 1 gives each client a rotated spectrum
-        of its own.
-    ``seed``: Seed of the streams ``"data"`` and ``"heterogeneity"``; the parameter changes no other
-        draw.
+    ``heterogeneity``: 0 deals random shares, 1 gives each client a rotated spectrum of its own.
+    ``seed``: Of the streams ``"data"`` and ``"heterogeneity"``; the latter changes no other draw.
     ``weights``, {"records", "equal"} or sequence of float: How clients count in S.
-    ``keep_blocks``: Whether the raw blocks stay with the problem; by default when they are small
-        (32 MiB).
-    ``leading``: Make so many leading features only, with the data that they have among all
-        ``features``.
-
-    Returns Problem: with ``spectrum`` set: eigenvectors are the unit vectors.
+    ``keep_blocks``: Whether the raw blocks stay with the problem; by default below 32 MiB.
+    ``leading``: Make so many leading features only, with the data that they have among all.
 
     Raises InvalidInput: sizes that do not fit, both spectra at once, a parameter out of range, a
     spectrum too steep to be rotated.
@@ -152,10 +145,7 @@ def singular_values(features: int, decay: float | None, condition: float | None)
 
 
 class _Later(Sequence[Array]):
-    """One block for each client, made at the first look: most studies read second moments only.
-
-    ``make``: Gives the blocks, (features, m_i) each; it must give the same whenever it is called.
-    """
+    """One block for each client, made at the first look: most studies read second moments only."""
 
     def __init__(self, clients: int, make: Callable[[], Sequence[Array]]) -> None:
         self._clients, self._make = clients, make
@@ -167,11 +157,5 @@ class _Later(Sequence[Array]):
     def __len__(self) -> int:
         return self._clients
 
-    @overload
-    def __getitem__(self, index: int) -> Array: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Array]: ...
-
-    def __getitem__(self, index: int | slice) -> Array | Sequence[Array]:
+    def __getitem__(self, index: Any) -> Any:
         return self._blocks[index]

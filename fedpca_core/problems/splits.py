@@ -17,10 +17,7 @@ def samples_per_client(split: str, clients: int, total: int, *, seed: int = 0) -
 
     ``split``, {"even", "uneven", "dirichlet"}: The same for all (up to one record); m_i
         proportional to i = 1, 2, ...; or proportional to a draw from the flat Dirichlet
-        distribution, none below a tenth of the mean.
-    ``clients``: At least two.
-    ``total``: Records to deal out, at least one for each client.
-    ``seed``: Seed of the stream ``"split"``; only the Dirichlet split draws.
+        distribution (stream ``"split"``), none below a tenth of the mean.
 
     Raises InvalidInput: an unknown split, fewer than two clients, more clients than records.
     """
@@ -66,9 +63,8 @@ def by_kind(
         divided evenly among its holders; or the records are sorted by kind and cut into ``each``
         shards a client, which are dealt at random.
     ``kinds``, (records,) int: Of every record, counted from 0 without a gap.
-    ``seed``: Seed of the stream ``"split"``.
+    ``seed``: Of the stream ``"split"``.
     ``concentration``: Dirichlet parameter: large gives everybody the same mixture.
-    ``each``: Kinds or shards of a client.
 
     Raises InvalidInput: an unknown split, more kinds or clients than there are, a client with too
     few records.
@@ -129,7 +125,6 @@ def _dealt(
 
 
 def check_clients(clients: int) -> None:
-    """Refuse a number of clients with which nothing is federated."""
     require(
         isinstance(clients, Integral) and clients >= 2,
         f"The number of clients is {clients}; federated PCA needs a whole number of at least 2.",
@@ -137,7 +132,6 @@ def check_clients(clients: int) -> None:
 
 
 def checked_sizes(samples: Sequence[int] | IntArray) -> tuple[int, ...]:
-    """Return client sizes as a tuple of int, refusing what is not a list of counts."""
     require(
         isinstance(samples, Sequence | np.ndarray) and not isinstance(samples, str),
         f"Samples must list the number of records of each client, not {samples!r}; "
@@ -158,7 +152,6 @@ def checked_sizes(samples: Sequence[int] | IntArray) -> tuple[int, ...]:
 
 def _apportion(shares: Array, total: int, minimum: int) -> tuple[int, ...]:
     """Whole numbers proportional to ``shares`` (largest remainders), none below ``minimum``."""
-    # Clients whose share is too small get the minimum; the others divide what is left.
     fixed = np.zeros(len(shares), dtype=bool)
     while True:
         exact = np.full(len(shares), float(minimum))
@@ -169,6 +162,5 @@ def _apportion(shares: Array, total: int, minimum: int) -> tuple[int, ...]:
             break
         fixed |= short
     sizes = np.floor(exact + 1e-9).astype(np.int64)
-    missing = total - int(sizes.sum())
-    sizes[np.argsort(sizes - exact, kind="stable")[:missing]] += 1
+    sizes[np.argsort(sizes - exact, kind="stable")[: total - int(sizes.sum())]] += 1
     return tuple(int(size) for size in sizes)

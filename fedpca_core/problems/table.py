@@ -1,4 +1,4 @@
-"""A visitor's own table: columns are features, rows are records, a column may name the client."""
+"""Records as a user has them, one a row: an array with the site of each, or a whole table."""
 
 from collections.abc import Sequence
 
@@ -18,12 +18,7 @@ from fedpca_core.problems.heterogeneity import (
 )
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.splits import samples_per_client
-from fedpca_core.problems.table_cleaning import (
-    SCALED,
-    CleanTable,
-    clean_table,
-    public_table,
-)
+from fedpca_core.problems.table_cleaning import SCALED, CleanTable, clean_table, public_table
 from fedpca_core.problems.table_columns import listed
 from fedpca_core.streams import Streams
 
@@ -32,6 +27,62 @@ _LOOKED = (
     "numeric columns were found, constant ones left out and rows with empty cells dropped by "
     "looking at the records"
 )
+
+
+def from_records(
+    records: Array,
+    groups: Sequence[object] | Array,
+    *,
+    centre: bool = True,
+    weights: str | Sequence[float] = "records",
+    feature_names: Sequence[str] = (),
+    name: str = "own records",
+    public_schema: bool = False,
+) -> Problem:
+    """Problem whose clients hold the rows of an array.
+
+    Args:
+        records: (records, features) float64.
+        groups: The client of each record, by any label; clients come in the labels' order.
+        centre: Subtract the mean of all records: one secure sum over the clients beforehand.
+        weights: {"records", "equal"} or sequence of float: How clients count in S.
+        public_schema: For an epsilon: what the columns are and whose record each row is count as
+            public, and nothing is decided by looking at the records.
+
+    Raises:
+        InvalidInput: Not a table of finite numbers, labels that do not fit, or all records equal.
+    """
+    rows = np.asarray(records, dtype=float)
+    require(
+        rows.ndim == 2,
+        f"Records are rows of a table, so the array must have 2 axes, not {rows.ndim}; "
+        "use reshape(-1, 1) for one feature.",
+    )
+    labels = np.asarray(groups)
+    require(
+        labels.shape == (len(rows),),
+        f"Every record needs the label of its client: {len(rows)} labels in a row, not an array "
+        f"of shape {labels.shape}.",
+    )
+    missing = int(np.sum(labels != labels)) if labels.dtype.kind == "f" else 0
+    missing += int(sum(one is None for one in labels)) if labels.dtype.kind == "O" else 0
+    require(
+        missing == 0, f"{missing} records have no label; give each its client, or leave it out."
+    )
+    names, home = np.unique(labels, return_inverse=True)
+    mean = rows.mean(axis=0) if centre and len(rows) else np.zeros(rows.shape[1])
+    return from_blocks(
+        [(rows[home == client] - mean).T for client in range(len(names))],
+        weights=weights,
+        name=name,
+        client_names=tuple(map(str, names)),
+        feature_names=tuple(feature_names),
+        own_mean=mean if centre else None,
+        looked="" if public_schema else "columns that do not vary were refused",
+        public=("the columns", "whose record each row is") if public_schema else (),
+        judged=not public_schema,
+        announced=PublicFacts.of_records(rows, mean if centre else None) if len(rows) else None,
+    )
 
 
 def from_table(
@@ -52,12 +103,11 @@ def from_table(
     """Problem whose records are the rows of a table.
 
     Args:
-        frame: One record a row.
         columns: The features; by default every numeric column except the client column.
         client_column: Which column names the client a row belongs to.
-        clients: Number of clients where no column names them.
-        scaling: {"standardise", "centre", "none"}: Pooled mean 0 and variance 1, pooled mean 0, or
-            nothing. Both take secure sums over the clients beforehand.
+        clients: Their number where no column names them.
+        scaling: {"standardise", "centre", "none"}: Pooled mean 0 and variance 1, or the mean alone.
+            Both take secure sums over the clients beforehand.
         missing: {"drop", "columns", "fill", "refuse"}: What becomes of missing and infinite values
             (`clean_table`).
         heterogeneity: The parameter. At 1 every client has its own rows (without a client column: a
@@ -81,17 +131,23 @@ def from_table(
         table = public_table(frame, columns or (), client_column)
     else:
         table = clean_table(frame, columns, client_column, missing)
-    records = _scaled(table.records, scaling)
+    records, mean = table.records, table.records.mean(axis=0)
+    announced = PublicFacts.of_records(records, None if scaling == "none" else mean)
+    if scaling != "none":
+        records = records - mean
+    if scaling == "standardise":
+        announced = announced.scaled(table.records.std(axis=0))
+        records = records / records.std(axis=0)
     shuffled = Streams(seed).generator("data").permutation(len(records))
     names: tuple[str, ...] = ()
     if table.clients is not None:
-        names = tuple(table.report.counts)
-        sizes = tuple(table.report.counts.values())
+        names = tuple(table.counts)
+        sizes = tuple(table.counts.values())
         key = table.clients.astype(float)
     else:
         sizes = samples_per_client(split, clients, len(records), seed=seed)
         alike = public_schema and heterogeneity == 0  # dealt at random: no order is needed
-        key = np.zeros(len(records)) if alike else _leading(records)
+        key = np.zeros(len(records)) if alike else leading_scores(records, 1)[:, 0]
     # Shuffled first, so that rows with the same key come in random order and not as in the file.
     home: IntArray = shuffled[np.argsort(key[shuffled], kind="stable")].astype(np.int64)
     # At 1 all ways end alike, and a table with a client column need not look for one.
@@ -108,43 +164,23 @@ def from_table(
         weights=weights,
         name=name,
         client_names=names,
-        feature_names=table.report.features,
-        note=f"{table.report.sentences()} {done[scaling]}",
-        own_mean=table.records.mean(axis=0) if scaling == "centre" else None,
+        feature_names=table.features,
+        note=f"{table.sentences()} {done[scaling]}",
+        own_mean=mean if scaling == "centre" else None,
         own_scale=scaling == "standardise",
         looked="" if public_schema else _LOOKED,
         public=_taken(table, heterogeneity, "reading" in frame.attrs) if public_schema else (),
         judged=not public_schema,
-        announced=_announced(table.records, scaling),
+        announced=announced,
     )
 
 
-def _leading(records: Array) -> Array:
-    return leading_scores(records, 1)[:, 0] if records.shape[1] > 1 else records[:, 0]
-
-
 def _taken(table: CleanTable, heterogeneity: float, text: bool) -> tuple[str, ...]:
-    """What was public of a table whose columns are."""
     said = {
-        f"the columns ({listed(table.report.features)})": True,
+        f"the columns ({listed(table.features)})": True,
         "that a cell without a number counts as 0": True,
         "how the file is written (separator, decimal mark)": text,
         "whose record each row is": table.clients is not None,
         DEALT: table.clients is None and heterogeneity > 0,
     }
     return tuple(words for words, so in said.items() if so)
-
-
-def _announced(records: Array, scaling: str) -> PublicFacts:
-    """The schema's steps and bounds, and the moments that the secure sums made public."""
-    facts = PublicFacts.of_records(records, None if scaling == "none" else records.mean(axis=0))
-    return facts.scaled(records.std(axis=0)) if scaling == "standardise" else facts
-
-
-def _scaled(records: Array, scaling: str) -> Array:
-    if scaling == "none":
-        return records
-    centred: Array = records - records.mean(axis=0)
-    if scaling == "centre":
-        return centred
-    return centred / centred.std(axis=0)

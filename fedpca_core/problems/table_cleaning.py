@@ -14,8 +14,7 @@ from fedpca_core.problems.client_data import LARGEST as LARGEST_SQUARED
 from fedpca_core.problems.table_columns import features, handled, listed, plain
 
 #: More numeric columns or clients than this are refused: nothing would answer in time.
-MAX_FEATURES = 1000
-MAX_CLIENTS = 200
+MAX_FEATURES, MAX_CLIENTS = 1000, 200
 #: What is asked for where an epsilon is.
 NAMED = (
     "at least 2 columns are named beforehand, since finding the numeric ones looks at the records"
@@ -25,18 +24,19 @@ SCALED = (
     "No ε covers records that are divided by deviations of their own; write the columns in "
     "units that are public and compare, and centre them or leave them as they are."
 )
-#: Squares of larger values, summed, could overflow.
-LARGEST = 1e100
-#: Squares of smaller values vanish, and with them the variance.
-SMALLEST = 1e-100
+#: Squares of larger values, summed, could overflow; of smaller ones they vanish.
+LARGEST, SMALLEST = 1e100, 1e-100
 
 
-@dataclass(frozen=True)
-class TableReport:
-    """What became of a table."""
+@dataclass(frozen=True, eq=False)
+class CleanTable:
+    """The usable part of a table, and what became of the rest."""
 
+    #: (records, features) float64: Unscaled.
+    records: Array
+    #: (records,) int64: Position in ``counts`` of each record's natural client, if any.
+    clients: IntArray | None
     rows_read: int
-    rows_used: int
     #: Columns that became features.
     features: tuple[str, ...]
     #: text_columns, constant_columns, empty_columns: Columns left out, and why.
@@ -53,9 +53,8 @@ class TableReport:
     reading: str = ""
 
     def sentences(self) -> str:
-        """The report in words."""
-        parts = [f"{self.rows_used:,} records with {len(self.features)} features."]
-        dropped = self.rows_read - self.rows_used
+        parts = [f"{len(self.records):,} records with {len(self.features)} features."]
+        dropped = self.rows_read - len(self.records)
         if dropped:
             worst = max(self.missing, key=lambda column: self.missing[column])
             parts.append(
@@ -74,27 +73,14 @@ class TableReport:
         return " ".join(part for part in (*parts, self.reading) if part)
 
 
-@dataclass(frozen=True, eq=False)
-class CleanTable:
-    """The usable part of a table."""
-
-    #: (records, features) float64: Unscaled.
-    records: Array
-    #: (records,) int64, or None: Position in ``report.counts`` of each record's natural client.
-    clients: IntArray | None
-    report: TableReport
-
-
 def clean_table(
     frame: pd.DataFrame,
     columns: Sequence[str] | None = None,
     client_column: str | None = None,
     missing: str = "drop",
 ) -> CleanTable:
-    """Choose what of a table can be analysed, and say what was left out.
+    """Choose what of a table can be analysed (see `from_table`), and say what was left out.
 
-    ``columns``: The features; by default every numeric column except the client column.
-    ``client_column``: Which column names the client a row belongs to.
     ``missing``, {"drop", "columns", "fill", "refuse"}: Drop rows with a missing or infinite value,
         or columns with any, or fill them with the column's median, or refuse the table.
 
@@ -110,12 +96,11 @@ def clean_table(
         "fewer.",
     )
     numbers, about_gaps = handled(numbers, missing)
-    numeric, values = list(numbers.columns), numbers.to_numpy()
+    numeric, values = np.array(list(numbers.columns), dtype=object), numbers.to_numpy()
     holes = ~np.isfinite(values)
-    empty = holes.all(axis=0)
-    gaps = {
-        c: int(n) for c, n in zip(numeric, holes.sum(axis=0), strict=True) if 0 < n < len(frame)
-    }
+    empty, missed = holes.all(axis=0), holes.sum(axis=0)
+    partly = (missed > 0) & ~empty
+    gaps = {c: int(n) for c, n in zip(numeric[partly], missed[partly], strict=True)}
     complete = ~holes[:, ~empty].any(axis=1)
     owners = None if client_column is None else frame[client_column]
     if owners is not None:
@@ -141,7 +126,7 @@ def clean_table(
             "rescale the column or leave it out.",
         )
     usable = ~(constant | empty)
-    left_out = [*text, *(c for c, kept in zip(numeric, usable, strict=True) if not kept)]
+    left_out = [*text, *numeric[~usable]]
     found = int(usable.sum())
     require(
         found >= 2,
@@ -149,22 +134,18 @@ def clean_table(
         f"needed{f' (left out: {listed(left_out)})' if left_out else ''}; choose other columns.",
     )
     codes, counts, lost = _natural_clients(owners, complete)
-    pick = {
-        "features": usable,
-        "constant_columns": constant & ~empty,
-        "empty_columns": empty,
-    }
-    report = TableReport(
+    pick = {"features": usable, "constant_columns": constant & ~empty, "empty_columns": empty}
+    return CleanTable(
+        np.ascontiguousarray(values[:, usable]),
+        codes,
         rows_read=len(frame),
-        rows_used=len(values),
         text_columns=tuple(text),
         missing=gaps,
         counts=counts,
         clients_lost=lost,
         reading=" ".join(part for part in (about_gaps, frame.attrs.get("reading")) if part),
-        **{name: tuple(np.array(numeric, dtype=object)[mask]) for name, mask in pick.items()},
+        **{name: tuple(numeric[mask]) for name, mask in pick.items()},
     )
-    return CleanTable(np.ascontiguousarray(values[:, usable]), codes, report)
 
 
 def public_table(
@@ -180,39 +161,32 @@ def public_table(
     """
     frame = _named(frame, columns, client_column)
     chosen = [name for name in dict.fromkeys(columns) if name != client_column]
-    require(
-        bool(columns),
-        f"Under an ε {NAMED}; choose them under “Columns”.",
-    )
+    require(bool(columns), f"Under an ε {NAMED}; choose them under “Columns”.")
     require(
         2 <= len(chosen) <= MAX_FEATURES,
         f"{len(chosen)} columns are named, but 2 to {MAX_FEATURES:,} are needed; choose others.",
     )
-    owners = None if client_column is None else frame[client_column]
-    known = np.ones(len(frame), dtype=bool)
-    if owners is not None:
-        known = owners.notna().to_numpy(dtype=bool)
-    codes, counts, _ = _natural_clients(owners, known)
-    frame = frame[known]
-    report = TableReport(
+    owners = None
+    if client_column is not None:
+        frame = frame[frame[client_column].notna().to_numpy(dtype=bool)]
+        owners = frame[client_column]
+    codes, counts, _ = _natural_clients(owners, np.ones(len(frame), dtype=bool))
+    return CleanTable(
+        np.ascontiguousarray(np.column_stack([cell_numbers(frame[name]) for name in chosen])),
+        codes,
         rows_read=len(frame),
-        rows_used=len(frame),
         features=tuple(chosen),
         counts=counts,
         reading="Columns as named; a cell without a number counts as 0.",
     )
-    values = np.column_stack([cell_numbers(frame[name]) for name in chosen])
-    return CleanTable(np.ascontiguousarray(values), codes, report)
 
 
 def _named(
     frame: pd.DataFrame, columns: Sequence[str] | None, client_column: str | None
 ) -> pd.DataFrame:
-    """The table with names of their own, and every wanted column among them."""
     named = distinctly_named(frame)
     names = list(named.columns)
-    wanted = [*(columns or ()), *(() if client_column is None else (client_column,))]
-    for name in wanted:
+    for name in [*(columns or ()), *(() if client_column is None else (client_column,))]:
         require(name in names, f"There is no column “{name}”; the columns are {listed(names)}.")
     return named
 

@@ -23,11 +23,10 @@ _DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?"
 
 
 def plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with nothing but numbers, dates and texts in it.
+    """The table with nothing but numbers, dates and texts in it, as the types of its file decide.
 
     True is 1 and False 0, a duration is its seconds, categories are their values; columns of lists
-    and other tables are left out, which ``attrs["reading"]`` says. The types of a file decide this,
-    and no value in it.
+    and other tables are left out, which ``attrs["reading"]`` says.
     """
     others = {
         place: frame.iloc[:, place]
@@ -84,7 +83,6 @@ def features(
 ) -> tuple[pd.DataFrame, list[str]]:
     """The columns that are analysed as numbers, NaN where a cell holds none.
 
-    ``frame``: Of distinct names.
     ``chosen``: None: every column of numbers. Chosen columns may be dates, which count in days, and
         texts, each of which becomes a feature that is 1 where a record has it and 0 elsewhere.
     ``without``: Columns that are no features: clients, labels.
@@ -125,7 +123,6 @@ def dates(cells: pd.Series) -> pd.Series | None:
 
 
 def _categories(cells: pd.Series) -> list[pd.Series]:
-    """A feature for each text of a column."""
     found = sorted(cells.dropna().astype(str).unique())
     require(
         1 < len(found) <= MOST_CATEGORIES,
@@ -142,9 +139,8 @@ def _categories(cells: pd.Series) -> list[pd.Series]:
 def handled(numbers: pd.DataFrame, missing: str) -> tuple[pd.DataFrame, str]:
     """What becomes of missing and infinite cells, and a sentence about it.
 
-    ``missing``, {"drop", "refuse", "columns", "fill"}: "columns" leaves out every column with a
-        gap, "fill" puts the column's median there. Rows with a gap are dropped, or the table
-        refused, by whoever knows which other cells count.
+    "columns" leaves out every column with a gap, "fill" puts the column's median there. Under
+    "drop" and "refuse" the caller acts, who knows which other cells count.
     """
     require_choice("What becomes of missing cells", missing, MISSING_CELLS)
     finite = np.isfinite(numbers.to_numpy())

@@ -1,12 +1,15 @@
 """A visitor's file as a table, whatever its kind: how large it is at a glance, and what it holds.
 
-CSV in its dialects, Parquet, and NumPy's .npy and .npz; never a pickle.
+CSV with any separator, encoding or decimal mark, Parquet, NumPy's .npy and .npz; never a pickle.
 """
 
 import io
+import re
+import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import IO, Any
 
 import pandas as pd
@@ -14,14 +17,27 @@ import pandas as pd
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems import array_file
 from fedpca_core.problems.array_file import SPOILED, ArrayHeader
-from fedpca_core.problems.csv_file import MISSING, read_csv
 from fedpca_core.problems.table_columns import plain
 
 #: How the names of such files end.
 SUFFIXES = ("csv", "tsv", "txt", "parquet", "npy", "npz")
-_SEPARATORS = (b",", b";", b"\t", b"|")
 #: More columns take a quarter of a minute to be read, and no page or command analyses so many.
 MOST_COLUMNS = 20_000
+#: How much of a file is looked at to find its separator.
+_HEAD_LINES = 50
+_SEPARATORS = (",", ";", "\t", "|")
+#: First bytes of files that people take for CSV.
+_SIGNATURES = {
+    b"PK\x03\x04": "a spreadsheet or zip archive",
+    b"\xd0\xcf\x11\xe0": "an old Excel spreadsheet",
+    b"PAR1": "a Parquet file",
+    b"\x93NUMPY": "a NumPy array",
+    b"\x1f\x8b": "a gzip archive",
+    b"%PDF": "a PDF document",
+}
+#: Texts that stand for a missing value besides those pandas knows.
+MISSING = ["?", "-", "--", "."]
+_NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
 
 
 def shape(content: bytes, name: str) -> tuple[int, int]:
@@ -37,13 +53,13 @@ def shape(content: bytes, name: str) -> tuple[int, int]:
             rows, columns = _header(file, name).shape
             return rows, columns
     head = content[: content.find(b"\n") + 1 or None]
-    return content.count(b"\n") + 1, 1 + max(head.count(separator) for separator in _SEPARATORS)
+    most = max(head.count(separator.encode()) for separator in _SEPARATORS)
+    return content.count(b"\n") + 1, 1 + most
 
 
 def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> pd.DataFrame:
     """The table in a file.
 
-    ``name``: What to call the file in messages.
     ``missing``: Texts of a CSV file that stand for a missing value besides those pandas knows.
 
     Raises InvalidInput: not a table of a kind that is read, too wide for one, or nothing in it.
@@ -68,10 +84,7 @@ def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> p
             frame = pd.DataFrame(matrix, columns=names)
     else:
         frame = read_csv(content, name, missing)
-    require(
-        min(frame.shape) > 0,
-        f"{name} holds no records; choose a file with one record a row.",
-    )
+    require(min(frame.shape) > 0, f"{name} holds no records; choose a file with one record a row.")
     return plain(frame)
 
 
@@ -112,7 +125,6 @@ def _numpy(content: bytes, name: str) -> IO[bytes]:
 
 
 def _header(file: IO[bytes], name: str) -> ArrayHeader:
-    """What the beginning of a file says of the matrix in it."""
     with _looks_like("an array of NumPy", name):
         promise = array_file.promised(file)
     require(
@@ -134,3 +146,115 @@ def _looks_like(kind: str, name: str) -> Iterator[None]:
         raise InvalidInput(
             f"{name} looks like {kind} but cannot be read{told}; save it anew."
         ) from None
+
+
+def read_csv(
+    content: bytes, title: str = "The file", missing: Sequence[str] = MISSING
+) -> pd.DataFrame:
+    """Read a table of records.
+
+    ``missing``: Texts that stand for a missing value besides those pandas knows.
+
+    Returns pandas.DataFrame: ``attrs["reading"]`` says in words how the file was understood
+    (separator, decimal mark, encoding, header), where that is not plain.
+
+    Raises InvalidInput: empty, not text, not a table.
+    """
+    require(len(content.strip()) > 0, f"{title} is empty; choose a CSV file with a header line.")
+    for signature, kind in _SIGNATURES.items():
+        require(
+            not content.startswith(signature), f"{title} is {kind}, not text; save it as CSV first."
+        )
+    text, encoding = _decoded(content, title)
+    separator = _separator(text)
+    frame = _parsed(text, separator, ".", title, missing)
+    decimal = "."
+    if separator != ",":
+        # "3,5" is a number in half the world; take that reading where it makes columns numeric.
+        other = _parsed(text, separator, ",", title, missing)
+        if _numeric(other) > _numeric(frame):
+            frame, decimal = other, ","
+    require(
+        frame.shape[0] > 0,
+        f"{title} holds a header but no records; choose a file with one record a line.",
+    )
+    headless = _is_data([str(column) for column in frame.columns])
+    if headless:
+        frame = _parsed(text, separator, decimal, title, missing, header=False)
+    frame.attrs["reading"] = _story(separator, decimal, encoding, headless)
+    return frame
+
+
+def _decoded(content: bytes, title: str) -> tuple[str, str]:
+    """The text, and the name of an unusual encoding."""
+    marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    for encoding in ("utf-16",) if marked else ("utf-8-sig", "cp1252"):
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if "\x00" not in text:
+            return text, "" if encoding == "utf-8-sig" else encoding
+    raise InvalidInput(f"{title} is not a text file in a known encoding; save it as CSV in UTF-8.")
+
+
+def _separator(text: str) -> str:
+    """The separator that cuts the first lines into equally many cells, and into the most."""
+    lines = [line for line in text[:200_000].splitlines()[:_HEAD_LINES] if line.strip()]
+
+    def score(separator: str) -> tuple[int, int]:
+        counts = [re.sub(r'"[^"]*"', "", line).count(separator) for line in lines]
+        return (sum(count == counts[0] for count in counts) if counts[0] else 0), counts[0]
+
+    return max(_SEPARATORS, key=score)
+
+
+def _parsed(
+    text: str, separator: str, decimal: str, title: str, missing: Sequence[str], header: bool = True
+) -> pd.DataFrame:
+    try:
+        with warnings.catch_warnings():
+            # More cells than the header names would otherwise be cut off with a mere warning.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(
+                io.StringIO(text),
+                sep=separator,
+                decimal=decimal,
+                header=0 if header else None,
+                na_values=list(missing),
+                skipinitialspace=True,
+                index_col=False,
+                low_memory=False,
+            )
+    except (pd.errors.ParserWarning, ValueError, OverflowError) as error:
+        detail = str(error).strip().rstrip(".").splitlines()[-1]
+        raise InvalidInput(
+            f"{title} is not a table ({detail}); every line needs the same number of cells."
+        ) from None
+    names = enumerate(frame.columns, 1)
+    return frame.set_axis([str(c).strip() if header else f"column {i}" for i, c in names], axis=1)
+
+
+def _is_data(header: list[str]) -> bool:
+    """Whether a first line is a record: all numbers, and not a count such as 0, 1, 2 or years."""
+    if not all(_NUMBER.fullmatch(cell) for cell in header):
+        return False
+    numbers = [float(cell.replace(",", ".")) for cell in header]
+    counting = all(after == before + 1 for before, after in pairwise(numbers))
+    return not (counting and numbers[0].is_integer())
+
+
+def _numeric(frame: pd.DataFrame) -> int:
+    return len(frame.select_dtypes("number").columns)
+
+
+def _story(separator: str, decimal: str, encoding: str, headless: bool) -> str:
+    names = {";": "semicolons", "\t": "tabs", "|": "bars"}
+    said = {
+        f"cells separated by {names.get(separator)}": separator in names,
+        "decimal commas": decimal == ",",
+        f"encoded as {encoding}": bool(encoding),
+        "no header line": headless,
+    }
+    parts = [words for words, so in said.items() if so]
+    return f"Read with {', '.join(parts)}." if parts else ""

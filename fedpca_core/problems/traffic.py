@@ -19,8 +19,7 @@ from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.splits import BY_KIND, by_kind
 from fedpca_core.problems.table_cleaning import MAX_CLIENTS
 from fedpca_core.problems.table_columns import listed
-from fedpca_core.problems.traffic_files import Traffic, available, load
-from fedpca_core.problems.traffic_synthetic import synthetic
+from fedpca_core.problems.traffic_files import Traffic, available, load, synthetic
 from fedpca_core.problems.traffic_table import read_traffic
 from fedpca_core.streams import Streams
 
@@ -35,12 +34,10 @@ class DetectionTask:
 
     #: Each client's standardised normal records, weighted by their number.
     problem: Problem
-    #: (tested, features) float64: Standardised test records, one a row.
+    #: (tested, features) float64: Standardised test records.
     records: Array
-    #: (tested,) bool: True where a record is an attack.
+    #: attack, types, (tested,): As in `Traffic`.
     attack: np.ndarray
-    #: (tested,) object: Attack type as text, "normal" for normal records, "unlabelled" where nobody
-    #: says.
     types: np.ndarray
     #: The records before transform and standardisation.
     source: Traffic
@@ -52,23 +49,15 @@ class DetectionTask:
     def private(self, *given: Any, **more: Any) -> DetectionTask:
         """The same task with noise at the source, all records centred on the noisy mean.
 
-        With the parameters of `Problem.private`; the names of the features and the transform count
-        as public.
-
-        Raises InvalidInput: as `Problem.private`: records must be centred only, not divided by
-        deviations.
+        Parameters and refusals are those of `Problem.private`; the names of the features and the
+        transform count as public.
         """
         problem = self.problem.private(*given, **more)
         assert problem.blocks is not None and problem.source is not None
         assert self.problem.own_mean is not None and problem.source.mean is not None
         moved = self.problem.own_mean - problem.source.mean
-        return replace(
-            self,
-            problem=replace(
-                problem, blocks=tuple(block + moved[:, None] for block in problem.blocks)
-            ),
-            records=self.records + moved,
-        )
+        blocks = tuple(block + moved[:, None] for block in problem.blocks)
+        return replace(self, problem=replace(problem, blocks=blocks), records=self.records + moved)
 
     @cached_property
     def training(self) -> Array:
@@ -106,21 +95,19 @@ def prepare(
 ) -> DetectionTask:
     """Split the training normals over clients and standardise everything.
 
-    ``clients``: Not read where the records say whose they are. Blocks of records whose sizes differ
-        by one at most. The paper drops the remainder of the division; after sorting that would be
-        the most extreme records, so here every record belongs to a client and all count alike.
+    ``clients``: Not read where the records say whose they are. Sizes differ by one at most: the
+        paper drops the remainder of the division, which after sorting would be the most extreme
+        records.
     ``split``, {"sorted", "iid", "dirichlet", "pathological", "shards"}: Cut after sorting by the
         data set's own column (each client sees a narrow kind of traffic), or after shuffling; or
-        dealt by kind, see `splits.by_kind`. Kinds are the tenths of that column, since all training
-        records have one label: normal.
+        dealt by kind with ``concentration`` and ``each`` (`splits.by_kind`). Kinds are the tenths
+        of that column, since all training records have one label: normal.
     ``transform``, {"log", "none"}: Signed logarithm before the z-score, or nothing (as the paper).
     ``standardising``, {"global", "local", "centre"}: z-score by pooled moments of all normal
         training records (each client sends its sums of x and x^2 once), or each client by its own
         in training and the pooled ones for the test, as the authors ran it: training and scoring
         then use different coordinates. "centre" subtracts the pooled mean only, which noise at the
         source can pay for.
-    ``seed``: Order of the iid split.
-    ``concentration``, ``each``: Of a split by kind.
     ``public_schema``: For an epsilon: constant features stay, since leaving them out looks at the
         records.
 
@@ -134,11 +121,13 @@ def prepare(
     ):
         require_choice(f"The {what}", value, allowed)
     kinds = kinds_of(traffic)
-    if traffic.owners is None and split in BY_KIND:
+    if traffic.owners is not None:
+        places, how = _owned(traffic, traffic.owners), "belong, as they say, to"
+    elif split in BY_KIND:
         places = by_kind(split, kinds, clients, seed=seed, concentration=concentration, each=each)
         how = f"dealt by tenths of {traffic.split_key} ({split}) to"
     else:
-        places, how = _places(traffic, clients, split, seed)
+        places, how = _cut(traffic, clients, split, seed)
     normal, test = traffic.normal, traffic.test
     if transform == "log":
         normal, test = signed_log(normal), signed_log(test)
@@ -193,39 +182,38 @@ def kinds_of(traffic: Traffic) -> IntArray:
     """Which tenth of the data set's own column each training record lies in, from 0; ties stay."""
     key = traffic.normal[:, traffic.feature_names.index(traffic.split_key)]
     ends = np.quantile(key, np.linspace(0.1, 0.9, 9))
-    found: IntArray = np.unique(np.searchsorted(ends, key, side="left"), return_inverse=True)[1]
-    return found
+    return np.unique(np.searchsorted(ends, key, side="left"), return_inverse=True)[1]
 
 
 def _taken(traffic: Traffic) -> tuple[str, ...]:
-    """What was public of traffic whose columns are."""
-    dealt = DEALT if traffic.owners is None else "whose record each row is"
     return (
         f"the columns ({listed(traffic.feature_names)})",
         "that a cell without a number counts as 0",
         "which records are normal and train",
-        dealt,
+        DEALT if traffic.owners is None else "whose record each row is",
     )
 
 
-def _places(traffic: Traffic, clients: int, split: str, seed: int) -> tuple[list[np.ndarray], str]:
-    """Positions of every client's training records, and how they came to it."""
+def _owned(traffic: Traffic, owners: np.ndarray) -> list[np.ndarray]:
+    codes, names = pd.factorize(owners)
+    sizes = np.bincount(codes, minlength=len(names))
+    require(
+        2 <= len(names) <= MAX_CLIENTS,
+        f"The client column of {traffic.name} names {len(names)} clients; choose one with 2 to "
+        f"{MAX_CLIENTS}, or split the records by a rule.",
+    )
+    least = names[int(sizes.argmin())]
+    require(
+        int(sizes.min()) >= 2,
+        f"Client “{least}” of {traffic.name} has 1 normal training record; "
+        "every client needs at least 2. Leave its rows out or split by a rule.",
+    )
+    return [np.flatnonzero(codes == at) for at in range(len(names))]
+
+
+def _cut(traffic: Traffic, clients: int, split: str, seed: int) -> tuple[list[np.ndarray], str]:
+    """Positions of records cut into clients, and how they came to be in order."""
     count = len(traffic.normal)
-    if traffic.owners is not None:
-        codes, names = pd.factorize(traffic.owners)
-        sizes = np.bincount(codes, minlength=len(names))
-        require(
-            2 <= len(names) <= MAX_CLIENTS,
-            f"The client column of {traffic.name} names {len(names)} clients; choose one with 2 to "
-            f"{MAX_CLIENTS}, or split the records by a rule.",
-        )
-        least = names[int(sizes.argmin())]
-        require(
-            int(sizes.min()) >= 2,
-            f"Client “{least}” of {traffic.name} has 1 normal training record; "
-            "every client needs at least 2. Leave its rows out or split by a rule.",
-        )
-        return [np.flatnonzero(codes == at) for at in range(len(names))], "belong, as they say, to"
     require(
         clients >= 1 and 2 * clients <= count,
         f"{count} normal training records of {traffic.name} cannot be split over {clients} "

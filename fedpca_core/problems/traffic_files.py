@@ -1,4 +1,10 @@
-"""Raw network traffic, and the project's Parquet copies of the public data sets."""
+"""Network traffic: the project's Parquet copies of public data sets, and synthetic devices.
+
+The latter are for when no real data are at hand. The logarithms of a device's counters follow a
+few shared factors (how busy it is, upload against download, ...) plus small independent noise;
+counters are their exponentials and therefore heavy-tailed like real ones. Attacks break the
+relations between counters in four ways.
+"""
 
 import os
 from dataclasses import dataclass
@@ -11,6 +17,21 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import require, require_known
 from fedpca_core.problems.data_sets import files_of, find
 from fedpca_core.problems.traffic_schemas import SCHEMAS
+from fedpca_core.streams import Streams
+
+#: Counters of a synthetic device.
+FEATURES = (
+    *("duration", "packets_out", "packets_in", "bytes_out", "bytes_in", "mean_size_out"),
+    *("mean_size_in", "gap_out", "gap_in", "jitter_out", "jitter_in", "retransmissions"),
+    *("handshake_time", "flows_same_service", "flows_same_target", "distinct_ports"),
+    *("distinct_targets", "dns_queries", "dns_name_length", "failed_logins", "http_requests"),
+    *("response_size", "tls_records", "idle_time"),
+)
+
+_FACTORS = 6
+_NOISE = 0.25
+#: Width of the logarithms: counters then stay positive and span a few powers of ten.
+_SPREAD = 0.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +79,6 @@ class Traffic:
 
     @property
     def attack_types(self) -> list[str]:
-        """Types of attack among the test records, in alphabetical order."""
         return sorted({str(name) for name in self.types[self.attack]})
 
 
@@ -68,13 +88,7 @@ def available(folder: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
 
 
 def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
-    """Read one of the public data sets from its Parquet copy.
-
-    ``key``, {"unsw", "ton", "nsl", "iot23"}.
-    ``folder``: Where the files are; see `data_sets.data_folder`.
-
-    Raises InvalidInput: unknown name; the files are not there.
-    """
+    """Read a public data set from its Parquet copy; refused where it is not known or not here."""
     require_known("set of traffic", key, SCHEMAS)
     schema = SCHEMAS[key]
     files = files_of(key, folder)
@@ -105,3 +119,64 @@ def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
         types=types,
         note=schema.note,
     )
+
+
+def synthetic(normal: int = 12_000, test: int = 8_000, seed: int = 0) -> Traffic:
+    """Draw normal training records, and test records of which half are attacks of four types.
+
+    ``flood`` scales the shared factors up (large, but shaped like normal traffic: the length of a
+    record finds it and the distance to the subspace hardly does); ``scan`` pushes ports and targets
+    up without the packets that belong to them; ``exfiltration`` sends much and receives little;
+    ``beacon`` is small and regular and breaks several relations slightly.
+    """
+    require(
+        normal >= 100 and test >= 40,
+        f"{normal} training and {test} test records are too few; draw at least 100 and 40.",
+    )
+    generator = Streams(seed).generator("data", 0)
+    features = len(FEATURES)
+    loadings = generator.standard_normal((features, _FACTORS)) * np.linspace(1.3, 0.6, _FACTORS)
+    level = generator.uniform(4.0, 8.0, features) / _SPREAD
+
+    def logarithms(count: int) -> tuple[Array, Array]:
+        factors = generator.standard_normal((count, _FACTORS))
+        noise = _NOISE * generator.standard_normal((count, features))
+        return level + factors @ loadings.T + noise, factors
+
+    column = {name: index for index, name in enumerate(FEATURES)}
+    each = test // 8
+    flood, factors = logarithms(each)
+    flood += (1.2 * factors) @ loadings.T
+    scan, _ = logarithms(each)
+    scan[:, [column["distinct_ports"], column["distinct_targets"]]] += generator.normal(
+        1.6, 0.5, (each, 2)
+    )
+    exfiltration, _ = logarithms(each)
+    exfiltration[:, [column["bytes_out"], column["mean_size_out"]]] += generator.normal(
+        1.2, 0.4, (each, 1)
+    )
+    exfiltration[:, column["bytes_in"]] -= 1.0
+    beacon, _ = logarithms(each)
+    beacon += 0.32 * generator.standard_normal((each, features))
+    attacks = {"flood": flood, "scan": scan, "exfiltration": exfiltration, "beacon": beacon}
+    calm, _ = logarithms(test - 4 * each)
+    training, _ = logarithms(normal)
+    types = np.repeat(
+        np.array(["normal", *attacks], dtype=object), [len(calm), *([each] * len(attacks))]
+    )
+    return Traffic(
+        name="Synthetic traffic",
+        feature_names=FEATURES,
+        normal=_counters(training),
+        split_key="packets_out",
+        test=_counters(np.concatenate([calm, *attacks.values()])),
+        attack=types != "normal",
+        types=types,
+        note=f"Synthetic: drawn by this program, not measured. The logarithms of {features} "
+        f"counters follow {_FACTORS} shared factors; four kinds of attack break their relations.",
+    )
+
+
+def _counters(logarithms: Array) -> Array:
+    """Counters whose log(1 + x) is the given number times the common width; never negative."""
+    return np.asarray(np.expm1(np.maximum(_SPREAD * logarithms, 0.0)))

@@ -54,7 +54,6 @@ class Schema:
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of all features, indicator columns last."""
         levels = [
             f"{column}={level}" for column, values in self.categories.items() for level in values
         ]
@@ -90,8 +89,7 @@ class Schema:
         numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
         for token, value in tokens.items():
             numbers[(texts == token).to_numpy(dtype=bool, na_value=False)] = value
-        empty = texts.isna() | (texts == "")
-        text = np.isnan(numbers) & ~empty.to_numpy(dtype=bool)
+        text = np.isnan(numbers) & ~(texts.isna() | (texts == "")).to_numpy(dtype=bool)
         text &= (texts.str.casefold() != "nan").to_numpy(dtype=bool, na_value=False)
         if strict and text.any():
             row = int(np.flatnonzero(text)[0])

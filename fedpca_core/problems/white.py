@@ -47,11 +47,8 @@ def white_shares(
     ``W_i = sqrt(m) V_i^T`` with V = [V_1; V_2; ...] of orthonormal columns: FAPS's V, found by two
     passes of Cholesky QR. Each pass over large data draws the entries anew from their stream, so
     only what is asked for is ever held. The pooled data do not depend on how they are split over
-    clients.
-
-    ``blocks``, ``moments``: What to return.
-    ``remember``: Whether to keep the result for the next call, as a move of a parameter wants it.
-    ``drawn``: These are the leading features of so many, as a triangular division leaves them.
+    clients. With ``remember`` the result is kept, as a move of a parameter wants it; ``drawn``
+    says of how many features these are the leading ones, as a triangular division leaves them.
     """
     asked = features, samples, seed, blocks, moments, remember, max(drawn, features)
 
@@ -71,11 +68,10 @@ def white_shares(
             for _ in range(2):
                 held = list(_divided(iter(held), cholesky(_pooled(iter(held)), lower=True)))
             stream = iter(held)
-        total = float(sum(samples))
         kept: list[Array] = []
         squares = np.empty((len(samples), features, features)) if moments else None
         for client, block in enumerate(stream):
-            block *= np.sqrt(total)
+            block *= np.sqrt(records)
             if squares is not None:
                 np.matmul(block, block.T, out=squares[client])
                 squares[client] /= samples[client]

@@ -5,7 +5,6 @@ attacks may read it. Each client's answer is seen on its own, under secure aggre
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -13,9 +12,8 @@ import numpy as np
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.lanczos import largest_eigenvalue
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Setting
+from fedpca_core.protocol.algorithm import Algorithm, Plan
 from fedpca_core.protocol.channel import Channel, Mailbox
-from fedpca_core.streams import Streams
 
 #: Rounds are counted from 1.
 BEFORE = 0
@@ -32,7 +30,6 @@ class Asked(Protocol):
 
 
 def check_agreed(algorithm: Algorithm, channel: Channel) -> None:
-    """Refuse secure aggregation where single products would be seen all the same."""
     require(
         "pooled_norm" not in algorithm.agreed or not channel.secure_aggregation,
         f"{algorithm.title} needs an eigenvalue of the pooled matrix before the first round, for "
@@ -47,8 +44,8 @@ def agree(algorithm: Algorithm, clients: Asked, mailbox: Mailbox) -> dict[str, A
     "spectral_norms" is one number up from each client. "pooled_norm" is found by Lanczos
     iteration: each of its products is a vector down to every client and S_i times it up.
 
-    ``clients``: The clients' data, or the nodes that hold them.
-    ``mailbox``: See `before_the_first_round`.
+    ``clients``: Their data, or the nodes that hold them. ``mailbox``: `Run.opening`, without noise
+    on uploads, sums, or anything to stand in.
     """
     facts: dict[str, Array] = {}
     if "spectral_norms" in algorithm.agreed:
@@ -67,12 +64,6 @@ def agree(algorithm: Algorithm, clients: Asked, mailbox: Mailbox) -> dict[str, A
         largest = largest_eigenvalue(product, mailbox.setting.features, rounding)
         facts["pooled_norm"] = np.array([largest])
     return facts
-
-
-def before_the_first_round(channel: Channel, setting: Setting, streams: Streams) -> Mailbox:
-    """The channel of these messages: no noise on uploads, no sums, nothing to stand in."""
-    plain = replace(channel, upload_noise=0.0, secure_aggregation=False)
-    return Mailbox(plain, setting, streams, reuse_uploads=False)
 
 
 def _exchanged(mailbox: Mailbox, question: Arrays, answered: Callable[[Arrays], Arrays]) -> Arrays:

@@ -84,7 +84,6 @@ class Setting:
 
     @property
     def participants_per_round(self) -> int:
-        """Size of the subset drawn each round."""
         return max(1, round(self.participation * self.clients))
 
     def participants(self, round_: int, streams: Streams) -> IntArray:
@@ -98,8 +97,6 @@ class Setting:
 
 @dataclass(frozen=True)
 class Plan:
-    """The server's decisions for one round."""
-
     #: Counted from 1.
     round: int
     #: (present,) int64: Distinct clients that step and upload, in increasing order.
@@ -126,8 +123,6 @@ class Plan:
 
 @dataclass(frozen=True)
 class Inbox:
-    """What the server receives in one round."""
-
     #: participants, weights: As in the plan.
     participants: IntArray
     weights: Array
@@ -140,11 +135,9 @@ class Inbox:
     uploads: Arrays | None
 
     def total(self, name: str) -> Array:
-        """Weighted sum of a message."""
         return self.totals[name]
 
     def mean(self, name: str) -> Array:
-        """Weighted mean of a message."""
         return self.totals[name] / self.weight
 
     def individual(self, name: str) -> Array:
@@ -179,62 +172,57 @@ class Algorithm(ABC):
     server keeps one orthonormal ``"frame"``: it is broadcast to the participants of the run's
     setting, whose uploads count with the setting's weights, and it is the estimate.
 
-    ``uploads``: What one upload is.
-    ``replayable``: Whether `fedpca_core.attacks.replay` can rerun its public update on a candidate
-        matrix.
-    ``public_duals``: Whether clients keep duals that everybody can follow from the messages.
-    ``needs_individual_uploads``: True when the server's step reads single uploads, which secure
-        aggregation hides.
-    ``reuses_uploads``: True when under partial participation the channel may fill in each absent
-        client's last upload; False when the algorithm has a rule of its own.
-    ``shares_noise``: True when each client adds only a share of the noise, so that the run must
-        show sums only.
-    ``agreed``: Facts of all clients' data, named as in `ClientData`, that server and clients know
-        before the first round ("spectral_norms", "pooled_norm"). They are asked for by messages,
-        see `fedpca_core.protocol.agreed`.
-    ``spent``: Client state that counts what has left a client. Where an upload is lost on a network
-        the client forgets the round, but not these.
-    ``indispensable``: Clients without whom no round can be finished.
-    ``public_clients``: Clients whose records everybody knows: no noise hides them, and no finding
-        is about them.
-    ``waits``: True when the rule "memory" for absent clients is to stand still until each has
-        answered.
-    ``one_round``: True when a run ends once every client has been heard.
-    ``one_product``: True when its only use of the data is one product a round with orthonormal
-        frames.
-    ``plans_products``: True when a run makes a stated number of products, its communications
-        planned beforehand.
-    ``near``: What a round is near the solution, to first order (`fedpca_core.metrics.linearised`):
-        "power" or "multipliers"; empty where that is not known.
-    ``noise``: Standard deviation of the noise on each of its products, which is accounted.
-    ``adds_noise``: True when it can add such noise.
-    ``period``: Most products with S_i before an upload.
-    ``rounds``: Communications after which a run ends; None: as many as are asked for.
-    ``one_release``, ``remembers``: Whether all noisy products together cost what one costs, and
-        whether that is because clients answer from memory.
-
     Raises InvalidInput: a parameter that counts something is not a whole number.
     """
 
+    #: What one upload is.
     uploads: ClassVar[Uploads] = Uploads.PRODUCTS
+    #: Whether `fedpca_core.attacks.replay` can rerun its public update on a candidate matrix.
     replayable: ClassVar[bool] = False
+    #: Whether clients keep duals that everybody can follow from the messages.
     public_duals: ClassVar[bool] = False
+    #: Whether the server's step reads single uploads, which secure aggregation hides.
     needs_individual_uploads: ClassVar[bool] = False
+    #: Whether under partial participation the channel may fill in each absent client's last upload;
+    #: False when the algorithm has a rule of its own.
     reuses_uploads: ClassVar[bool] = True
+    #: Whether each client adds only a share of the noise, so that the run must show sums only.
     shares_noise: ClassVar[bool] = False
+    #: Facts of all clients' data, named as in `ClientData`, that server and clients know before the
+    #: first round ("spectral_norms", "pooled_norm"). They are asked for by messages, see `agreed`.
     agreed: ClassVar[tuple[str, ...]] = ()
+    #: Client state that counts what has left a client. Where an upload is lost on a network the
+    #: client forgets the round, but not these.
     spent: ClassVar[tuple[str, ...]] = ()
+    #: Clients without whom no round can be finished.
     indispensable: ClassVar[tuple[int, ...]] = ()
+    #: Clients whose records everybody knows: no noise hides them, and no finding is about them.
     public_clients: ClassVar[tuple[int, ...]] = ()
+    #: Whether the rule "memory" for absent clients is to stand still until each has answered.
     waits: ClassVar[bool] = False
+    #: Whether a run ends once every client has been heard.
     one_round: ClassVar[bool] = False
+    #: Whether its only use of the data is one product a round with orthonormal frames.
     one_product: ClassVar[bool] = False
+    #: Whether a run makes a stated number of products, its communications planned beforehand.
     plans_products: ClassVar[bool] = False
+    #: Whether it can add accounted noise to its products.
     adds_noise: ClassVar[bool] = False
+    #: What a round is near the solution, to first order (`fedpca_core.metrics.linearised`): "power"
+    #: or "multipliers"; empty where that is not known.
     near: ClassVar[str] = ""
+    #: Standard deviation of that noise.
     noise: float = 0.0
+    #: Most products with S_i before an upload.
     period: int = 1
+    #: Communications after which a run ends; None: as many as are asked for.
     rounds: int | None = None
+    #: So many of its first probes are orthogonal to each other; 0 where that is not known.
+    orthogonal_probes: int = 0
+    #: Parameters that make no difference beside the others.
+    idle: tuple[str, ...] = ()
+    #: one_release, remembers: Whether all noisy products together cost what one costs, and whether
+    #: that is because clients answer from memory.
     one_release: bool = False
     remembers: bool = False
 
@@ -251,7 +239,6 @@ class Algorithm(ABC):
 
     @property
     def unwrapped(self) -> Algorithm:
-        """The method itself, where this one changes part of it."""
         return self
 
     def protected(self, clients: int) -> IntArray:
@@ -265,7 +252,6 @@ class Algorithm(ABC):
         return found
 
     def check_protected(self, client: int) -> None:
-        """Refuse to speak of what a run gives away of a client whose records are public."""
         require(
             client not in self.public_clients,
             f"The records of client {client} are public, so that {self.title} has nothing of them "
@@ -276,11 +262,6 @@ class Algorithm(ABC):
     def width(self) -> int:
         """Columns of the frames that multiply a client's S_i."""
         return self.components
-
-    @property
-    def orthogonal_probes(self) -> int:
-        """So many of its first probes are orthogonal to each other; 0 where that is not known."""
-        return 0
 
     @property
     @abstractmethod
@@ -307,17 +288,13 @@ class Algorithm(ABC):
         return 1
 
     def broadcast(self, server: ServerState) -> Arrays:
-        """What the server sends at the beginning of a round."""
         return {"frame": server["frame"]}
 
     @abstractmethod
     def client(
         self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
     ) -> Step:
-        """One round on the participating clients.
-
-        ``data`` and ``clients`` hold the participants only.
-        """
+        """One round on the participating clients; ``data`` and ``clients`` hold no others."""
 
     @abstractmethod
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
@@ -334,18 +311,11 @@ class Algorithm(ABC):
     def exposed(self, clients: Arrays) -> Arrays:
         """Client state by name that readers of a run may see (simulation only); none by default.
 
-        ``"frame"`` is what consensus gaps compare with the estimate: local frames, (clients,
-        features, components).
+        ``"frame"``: Local frames, (clients, features, components), for consensus gaps.
         """
         return {}
 
-    @property
-    def idle(self) -> tuple[str, ...]:
-        """Parameters that make no difference beside the others; mostly none."""
-        return ()
-
     def effective(self) -> Self:
-        """The same algorithm with its idle parameters at their defaults."""
         usual = {each.name: each.default for each in fields(self)}  # type: ignore[arg-type]
         return replace(self, **{name: usual[name] for name in self.idle})  # type: ignore[type-var]
 
@@ -354,5 +324,4 @@ class Algorithm(ABC):
         return ()
 
     def check(self, setting: Setting) -> None:
-        """Refuse parameters that do not fit the problem."""
         check_components(self.components, setting.features)

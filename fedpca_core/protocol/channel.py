@@ -6,7 +6,6 @@ asks for it, and writes the transcript an honest-but-curious server would hold.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,15 +66,12 @@ class Mailbox:
 
     # ------------------------------------------------------------------ down
     def down(self, messages: Arrays, recipients: int) -> dict[str, Array]:
-        """Broadcast ``messages`` to so many clients and return them as received."""
         received = {name: self._travel(array) for name, array in messages.items()}
-        size = sum(self._size(array) for array in received.values())
-        self.bytes_down += recipients * size
+        self.bytes_down += recipients * sum(self._size(array) for array in received.values())
         return received
 
     # ------------------------------------------------------------------ up
     def up(self, messages: Arrays, plan: Plan) -> Inbox:
-        """Carry the participants' uploads to the server and return what it receives."""
         received: dict[str, Array] = {}
         for name, array in messages.items():
             sent = array
@@ -83,8 +79,7 @@ class Mailbox:
                 # Drawn for all clients and indexed, so participation never shifts the stream.
                 generator = self.streams.generator("upload noise", plan.round, len(received))
                 noise = generator.standard_normal((self.setting.clients, *array.shape[1:]))
-                axes = tuple(range(1, array.ndim))
-                size = np.sqrt((array**2).mean(axis=axes, keepdims=True))
+                size = np.sqrt((array**2).mean(axis=tuple(range(1, array.ndim)), keepdims=True))
                 sent = array + self.channel.upload_noise * size * noise[plan.participants]
             received[name] = self._travel(sent)
         size = sum(self._size(array) for array in received.values())
@@ -99,11 +94,9 @@ class Mailbox:
         )
 
     def summed(self, totals: Arrays, size: int, plan: Plan) -> Inbox:
-        """What the server receives where masked uploads were summed on their way.
+        """What the server receives where masked uploads, ``size`` bytes, were summed on their way.
 
-        ``totals``: Weighted sums: of the participants' uploads, or of everyone's last ones under
-            reuse.
-        ``size``: Bytes of the masked uploads, over all participants.
+        ``totals``: Weighted sums of these, or of everyone's last ones under reuse.
         """
         self.bytes_up += size
         if self.reuse:
@@ -131,15 +124,15 @@ class Mailbox:
     def record(
         self, plan: Plan, downlink: Arrays, inbox: Inbox, feedback: Arrays | None
     ) -> Exchange:
-        """Write one round of the server's view and return it."""
-        uploads: Mapping[str, Array] | None = inbox.uploads
-        sums: Mapping[str, Array] | None = None if uploads is not None else inbox.totals
+        sums = None if inbox.uploads is not None else inbox.totals
+        messages = {"uploads": inbox.uploads, "sums": sums, "feedback": feedback}
         keep = self.channel.record == "full"
         if keep:
-            parts = [downlink, uploads or {}, sums or {}, feedback or {}]
-            size = sum(array.nbytes for part in parts for array in part.values())
+            parts = (downlink, *messages.values())
+            size = sum(array.nbytes for part in parts for array in (part or {}).values())
             keep = self._recorded_bytes + size <= self.channel.byte_limit
             self._recorded_bytes += size
+        kept = {name: _frozen(part) for name, part in messages.items() if keep and part is not None}
         up, down = self.bytes_up - self._recorded[0], self.bytes_down - self._recorded[1]
         exchange = Exchange(
             round=plan.round,
@@ -147,9 +140,9 @@ class Mailbox:
             weights=plan.weights,
             local_steps=plan.local_steps,
             downlink=_frozen(downlink) if keep else {},
-            uploads=_frozen(uploads) if keep and uploads is not None else None,
-            sums=_frozen(sums) if keep and sums is not None else None,
-            feedback=_frozen(feedback) if keep and feedback is not None else None,
+            uploads=kept.get("uploads"),
+            sums=kept.get("sums"),
+            feedback=kept.get("feedback"),
             recorded=keep,
             sum_weights=self._sum_weights(plan),
             bytes_up=up,
@@ -181,11 +174,11 @@ class Mailbox:
 
 
 def _weighted_sum(weights: Array, messages: Array) -> Array:
-    """Sum over the client axis; `np.tensordot` without its bookkeeping."""
+    # `np.tensordot` without its bookkeeping.
     flat = messages.reshape(len(messages), math.prod(messages.shape[1:]))
     return (weights @ flat).reshape(messages.shape[1:])
 
 
 def _frozen(arrays: Arrays) -> dict[str, Array]:
-    """Read-only views: a transcript cannot be edited by its readers."""
+    # A transcript cannot be edited by its readers.
     return {name: read_only(array) for name, array in arrays.items()}

@@ -69,10 +69,9 @@ def made(
 ) -> T:
     """A dataclass from JSON's values, each of the type that its field declares.
 
-    ``where``: What to call them in a sentence: "The parameters of SSI".
-    ``most``: Largest whole number.
-    ``nested``: How many algorithms are around this one.
-    ``**given``: Fields that are made already.
+    ``where`` names them in a sentence ("The parameters of SSI"); ``most`` is the largest whole
+    number, ``nested`` how many algorithms are around this one, ``given`` fields that are made
+    already.
 
     Raises InvalidInput: a field that is missing, unknown or of the wrong type.
     """

@@ -1,8 +1,9 @@
-"""What clients that share their noise let out: linear answers to one question for all.
+"""What a method sees of the data where clients answer for themselves: sizes, and what is covered.
 
-With a share of the noise each, only ``sum_i w_i M_i`` is covered. So a client answers the same
-question as all others, uploads that answer as it is, and refuses everything else; the server's view
-is then a function of the covered sum alone, whatever the method.
+`GuardedData` refuses everything but public sizes. Clients that share their noise give linear
+answers to one question for all: with a share of the noise each, only ``sum_i w_i M_i`` is covered.
+So a client answers the same question as all others, uploads that answer as it is, and refuses
+everything else; the server's view is then a function of the covered sum alone, whatever the method.
 """
 
 from typing import NoReturn, cast
@@ -38,8 +39,29 @@ def check_channel(secure_aggregation: bool, participation: float) -> None:
     )
 
 
-class LinearAnswers:
-    """The data of one round as its clients let a method see them.
+class GuardedData:
+    """Client data of which only public sizes are seen; subclasses add what is answered.
+
+    ``refusal``: Of a method that ``{asked}`` something else.
+    """
+
+    def __init__(self, data: ClientData, refusal: str) -> None:
+        self._data, self._refusal = data, refusal
+        self.features, self.clients = data.features, data.clients
+        self.samples, self.weights, self.members = data.samples, data.weights, data.members
+
+    def as_data(self) -> ClientData:
+        return cast(ClientData, self)
+
+    def refuse(self, asked: str) -> NoReturn:
+        raise InvalidInput(self._refusal.format(asked=asked))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        self.refuse(f"asks for “{name}” of the data")
+
+
+class LinearAnswers(GuardedData):
+    """The data of one round as clients that share their noise let a method see them.
 
     ``data``: All clients.
     ``plan``: Of the round; without one (before the first round) nothing is answered.
@@ -47,25 +69,16 @@ class LinearAnswers:
     """
 
     def __init__(self, data: ClientData, plan: Plan | None = None, *, alone: bool = False) -> None:
-        self._data = data
+        super().__init__(data, _REFUSAL)
         self._plan = plan
         self._asked = data.members if alone else slice(None)
         self._complete = alone or data.clients == len(data.samples)
         self._answers: list[Array] = []
-        self.features = data.features
-        self.clients = data.clients
-        self.samples = data.samples
-        self.weights = data.weights
-        self.members = data.members
-
-    def as_data(self) -> ClientData:
-        """This guard in the place of the data."""
-        return cast(ClientData, self)
 
     def apply(self, frames: Array, active: Array | None = None) -> Array:
         """Products ``M_i Q`` with one Q for all clients."""
         if frames.ndim != 2 or active is not None:
-            raise InvalidInput(_REFUSAL.format(asked="asks clients for products of their own"))
+            self.refuse("asks clients for products of their own")
         return self._answered(self._data.apply(frames))
 
     def upper_triangles(self) -> Array:
@@ -75,7 +88,7 @@ class LinearAnswers:
     def _answered(self, answer: Array) -> Array:
         plan, weights = self._plan, self._data.weights[self._asked]
         if plan is None or not self._complete or not np.array_equal(plan.weights, weights):
-            raise InvalidInput(_REFUSAL.format(asked="weighs or leaves out clients"))
+            self.refuse("weighs or leaves out clients")
         self._answers.append(answer)
         return answer
 
@@ -83,7 +96,4 @@ class LinearAnswers:
         """Refuse uploads that are not the answers themselves."""
         for name, upload in uplink.items():
             if not any(upload is answer for answer in self._answers):
-                raise InvalidInput(_REFUSAL.format(asked=f"uploads “{name}”, made from answers"))
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise InvalidInput(_REFUSAL.format(asked=f"asks for “{name}” of the data"))
+                self.refuse(f"uploads “{name}”, made from answers")

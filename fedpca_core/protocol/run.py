@@ -12,9 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from fedpca_core.arrays import Arrays, IntArray
-from fedpca_core.errors import InvalidInput, require, require_whole
+from fedpca_core.errors import require, require_whole
 from fedpca_core.linalg.threads import one_thread
-from fedpca_core.protocol.agreed import before_the_first_round
 from fedpca_core.protocol.algorithm import Algorithm, Inbox, Plan, ServerState, Setting
 from fedpca_core.protocol.channel import Channel, Mailbox
 from fedpca_core.protocol.trace import STATE_BYTES, Round, Trace
@@ -28,7 +27,6 @@ Finish = Callable[[Arrays | None], None]
 class Run(ABC):
     """A run in progress: iterate to advance it; `trace` gives what has been computed so far.
 
-    ``rounds``, ``seed``: As for `simulate`.
     ``keep_rounds``: False drops every round once it has been yielded, so that long runs of many
         personal models fit in memory; `trace` is then refused.
 
@@ -60,8 +58,9 @@ class Run(ABC):
         self.mailbox = Mailbox(
             channel, setting, self.streams, reuse_uploads=algorithm.reuses_uploads
         )
+        plain = replace(channel, upload_noise=0.0, secure_aggregation=False)
         #: Carries what clients tell before the first round (`agree`).
-        self.opening = before_the_first_round(channel, setting, self.streams)
+        self.opening = Mailbox(plain, setting, self.streams, reuse_uploads=False)
         self._keep_rounds = self._keep_states = keep_rounds
         self._rounds: list[Round] = []
 
@@ -93,7 +92,6 @@ class Run(ABC):
             yield finished
 
     def finish(self) -> Trace:
-        """Run to the end without a look at the rounds; the whole trace."""
         with one_thread(self.setting.features):  # once for all rounds
             self._rounds += map(self._kept, self._steps())
         return self.trace()
@@ -150,10 +148,7 @@ class Run(ABC):
         return exchanges[-1].participants if exchanges else np.empty(0, dtype=np.int64)
 
     def trace(self) -> Trace:
-        """Everything computed so far as an immutable trace.
-
-        Raises InvalidInput: nothing has been computed yet.
-        """
+        """Everything computed so far as an immutable trace; refused where nothing is or is kept."""
         done = self._rounds
         require(
             self._keep_rounds,
@@ -185,9 +180,9 @@ class Run(ABC):
 
 def check_sums(algorithm: Algorithm, channel: Channel) -> None:
     """Refuse secure aggregation where the server's step reads single uploads."""
-    if algorithm.needs_individual_uploads and channel.secure_aggregation:
-        raise InvalidInput(
-            f"{algorithm.title} needs every client's own upload at the server, which secure "
-            "aggregation hides; switch secure aggregation off or choose a method that needs "
-            "sums only."
-        )
+    require(
+        not (algorithm.needs_individual_uploads and channel.secure_aggregation),
+        f"{algorithm.title} needs every client's own upload at the server, which secure "
+        "aggregation hides; switch secure aggregation off or choose a method that needs "
+        "sums only.",
+    )

@@ -20,10 +20,7 @@ KEPT_BYTES = 31 * 1024 * 1024
 
 
 class Simulation(Run):
-    """A run whose clients are in this process.
-
-    Parameters are those of `simulate`, and ``keep_rounds`` as for `Run`.
-    """
+    """A run whose clients are in this process; parameters are as for `simulate` and `Run`."""
 
     def __init__(
         self,
@@ -64,7 +61,6 @@ class Simulation(Run):
 
     @property
     def products(self) -> int:  # type: ignore[override]
-        """Products with S_i so far, over all clients."""
         return int(self.client_data.products.sum())
 
     def begin(self) -> ServerState:
@@ -104,10 +100,10 @@ def _keep_freed_memory() -> None:
     """Let the messages of one run be written where those of the run before were.
 
     A run leaves thousands of arrays of some ten kilobytes. glibc hands freed memory back to the
-    system above a threshold that starts at 128 kB, and every page fetched again costs more than
-    the product written to it (up to a fifth of a run). The threshold rises to twice the largest
-    mapped block freed so far, so one that is never touched, hence costs nothing, raises it.
-    Other allocators take no notice.
+    system above a threshold that starts at 128 kB, and every page fetched again costs more than the
+    product written to it (up to a fifth of a run). The threshold rises to twice the largest mapped
+    block freed so far, so one that is never touched, hence costs nothing, raises it. Other
+    allocators take no notice.
     """
     np.empty(KEPT_BYTES, dtype=np.uint8)
 
@@ -125,7 +121,6 @@ def simulate(
     """Run ``algorithm`` for up to ``rounds`` rounds and return the whole trace.
 
     Args:
-        problem: Whose data are used.
         algorithm: Frozen parameters, for example ``FAPS(components=10, inner_steps=5)``.
         rounds: Communication rounds; an algorithm may stop earlier (one-shot averaging).
         seed: Seed of all named streams of the run.

@@ -38,9 +38,6 @@ class Trace:
     """A whole run.
 
     Attributes:
-        algorithm: Its public parameters.
-        setting: Public facts of the run.
-        seed: Of all named streams.
         estimates: (rounds + 1, features, components) float64: Row 0 is the start. Personal models
             have a client axis after the first.
         states: tuple of mappings of (clients, ...) arrays, or None: What the algorithm exposes of
@@ -51,7 +48,6 @@ class Trace:
         bytes_down: The same.
         local_products: The same of products with S_i.
         seconds: (rounds + 1,) float64: Cumulative time of the steps.
-        transcript: What the server saw.
     """
 
     algorithm: Algorithm
@@ -73,11 +69,7 @@ class Trace:
         return self.state("frame")
 
     def state(self, name: str) -> Array:
-        """One named part of the clients' state, (rounds + 1, clients, ...).
-
-        Raises InvalidInput: the method exposes nothing of that name, or the run holds no clients'
-        states.
-        """
+        """One named part of the clients' kept state, (rounds + 1, clients, ...)."""
         states = self.kept_states()
         require(
             name in states[0],
@@ -87,11 +79,7 @@ class Trace:
         return np.stack([one[name] for one in states])
 
     def kept_states(self) -> tuple[Arrays, ...]:
-        """The clients' states of every round.
-
-        Raises InvalidInput: they left no client (a real deployment), or the run is too long to have
-        kept them.
-        """
+        """The clients' states of every round; refused where none left a client, or were kept."""
         if self.states is None:
             raise InvalidInput(
                 "This run holds no clients' states: in a real deployment they never leave the "
@@ -102,10 +90,8 @@ class Trace:
 
     @property
     def rounds(self) -> int:
-        """Rounds that were run."""
         return len(self.estimates) - 1
 
     @property
     def estimate(self) -> Array:
-        """The last estimate."""
         return self.estimates[-1]

@@ -9,7 +9,6 @@ them.
 
 import json
 import zipfile
-from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -53,6 +52,12 @@ _SIDES = {
 }
 #: Parts of a transcript that are exchanges.
 _EXCHANGES = ("before", "exchanges")
+#: Parts of the header that are no numbers and texts.
+_NESTED: dict[str, Any] = {
+    **dict.fromkeys(("guarantee", "paid_mean"), dict | None),
+    **dict.fromkeys(_EXCHANGES, list),
+    **{"setting": dict, "states": list | None},
+}
 _NUMBERS = ("round", "local_steps", "recorded", "bytes_up", "bytes_down", "upload_bytes")
 _SCALARS = (
     "features", "clients", "participation", "absent", "record_norm", "own_moments", "public",
@@ -63,33 +68,37 @@ _WRONG_KIND = "The trace is damaged: “{}” is missing or of the wrong kind; c
 
 def save_trace(trace: Trace, file: str | Path | IO[bytes]) -> None:
     """Write a trace, compressed; ``file`` is a path or an open binary file."""
+    setting = trace.setting
     arrays: dict[str, AnyArray] = {name: getattr(trace, name) for name in _CURVES}
-    arrays |= {f"setting/{name}": getattr(trace.setting, name) for name in ("samples", "weights")}
+    arrays |= {f"setting/{name}": getattr(setting, name) for name in ("samples", "weights")}
     for index, state in enumerate(trace.states or ()):
         arrays |= {f"states/{index}/{name}": array for name, array in state.items()}
     entries: dict[str, list[dict[str, Any]]] = {}
     for key in _EXCHANGES:
         entries[key] = []
         for index, exchange in enumerate(getattr(trace.transcript, key)):
-            entry, parts = _entry(exchange)
+            place = f"{key}/{index}"
+            entry = {name: getattr(exchange, name) for name in _NUMBERS}
+            arrays |= {f"{place}/{name}": getattr(exchange, name) for name in _WHO}
+            for name in _MESSAGES:
+                part: Arrays | None = getattr(exchange, name)
+                entry[name] = None if part is None else list(part)
+                arrays |= {f"{place}/{name}/{each}": one for each, one in (part or {}).items()}
             entries[key].append(entry)
-            arrays |= {f"{key}/{index}/{name}": array for name, array in parts.items()}
-    guarantee = trace.setting.guarantee
     header = {
         "format": FORMAT,
         "version": VERSION,
         "algorithm": describe(trace.algorithm),
         "seed": int(trace.seed),
-        "setting": {name: getattr(trace.setting, name) for name in _SCALARS},
-        "guarantee": None if guarantee is None else asdict(guarantee),
-        "paid_mean": None if trace.setting.paid_mean is None else asdict(trace.setting.paid_mean),
+        "setting": {name: getattr(setting, name) for name in _SCALARS},
+        "guarantee": None if setting.guarantee is None else asdict(setting.guarantee),
+        "paid_mean": None if setting.paid_mean is None else asdict(setting.paid_mean),
         "states": None if trace.states is None else [list(state) for state in trace.states],
         "secure_aggregation": trace.transcript.secure_aggregation,
         "dtype": trace.transcript.dtype,
         **entries,
     }
-    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    content: dict[str, Any] = {"header": text, **arrays}
+    content: Any = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8), **arrays}
     np.savez_compressed(file, **content)
 
 
@@ -131,17 +140,11 @@ class _Parts:
         )
 
     def header(self) -> dict[str, Any]:
-        """The entry of JSON."""
+        nothing = "This file holds arrays but no trace; choose one that a run has written."
         entry = self._left.get("header")
-        require(
-            entry is not None and entry.file_size <= LARGEST_HEADER,
-            "This file holds arrays but no trace; choose one that a run has written.",
-        )
+        require(entry is not None and entry.file_size <= LARGEST_HEADER, nothing)
         header = json.loads(self.take("header", (None,), "u").tobytes().decode())
-        require(
-            isinstance(header, dict) and header.get("format") == FORMAT,
-            "This file holds arrays but no trace; choose one that a run has written.",
-        )
+        require(isinstance(header, dict) and header.get("format") == FORMAT, nothing)
         require(
             header.get("version") == VERSION,
             f"This trace has version {said(header.get('version'))}, and version {VERSION} is read "
@@ -149,8 +152,10 @@ class _Parts:
         )
         return header
 
-    def take(self, name: str, shape: Shape, kind: str = "f") -> AnyArray:
-        """One array, each side of ``shape`` as long as it says; None is any length."""
+    def take(
+        self, name: str, shape: Shape, kind: str = "f", within: tuple[float, float] | None = None
+    ) -> AnyArray:
+        """One array, each side of ``shape`` as long as it says, its values within a range."""
         entry = self._left.pop(name, None)
         if entry is None:
             raise InvalidInput(_MISSING.format(said(name)))
@@ -174,37 +179,43 @@ class _Parts:
             f"“{said(name)}” of this trace holds values that are no numbers, or beyond "
             f"{LARGEST:g}; a run that diverged cannot be read, nor a file that was changed.",
         )
-        return array
-
-    def take_inside(self, name: str, low: float, high: float, shape: Shape, kind: str) -> AnyArray:
-        """One array whose values lie in a range."""
-        array = self.take(name, shape, kind)
-        require(
-            array.size == 0 or (low <= array.min() and array.max() <= high),
-            f"“{said(name)}” of this trace must lie between {low:g} and {high:g}, not between "
-            f"{array.min(initial=high):g} and {array.max(initial=low):g}; the file was changed.",
-        )
+        if within is not None:
+            low, high = within
+            require(
+                array.size == 0 or (low <= array.min() and array.max() <= high),
+                f"“{said(name)}” of this trace must lie between {low:g} and {high:g}, not "
+                f"between {array.min(initial=high):g} and {array.max(initial=low):g}; the file was "
+                "changed.",
+            )
         return array
 
     def shape_of(self, name: str) -> tuple[int, ...]:
-        """What an array that is not taken yet promises."""
         require(name in self._left, _MISSING.format(said(name)))
         with self._archive.open(self._left[name]) as file:
             return promised(file).shape
 
     def named(
-        self, prefix: str, keys: object, shape: Callable[[str], Shape]
+        self, prefix: str, keys: object, first: tuple[int, ...], features: int | None = None
     ) -> dict[str, AnyArray]:
-        """Arrays below a prefix, as the header lists them."""
+        """Arrays below a prefix, as the header lists them; their shapes begin with ``first``.
+
+        ``features``: Of a run whose messages these are: what follows is the shape of one.
+        """
         require(
             isinstance(keys, list) and all(isinstance(key, str) for key in keys),
             f"The trace is damaged: the names in “{prefix}” are no texts; copy it again.",
         )
         assert isinstance(keys, list)
-        return {key: self.take(f"{prefix}/{key}", shape(f"{prefix}/{key}")) for key in keys}
+        found = {}
+        for key in keys:
+            name = f"{prefix}/{key}"
+            rest = self.shape_of(name)[len(first) :]
+            if features is not None:
+                _check_message(rest, name, features)
+            found[key] = self.take(name, (*first, *rest))
+        return found
 
     def check_empty(self) -> None:
-        """Refuse what nobody has asked for."""
         require(
             not self._left,
             f"The trace is damaged: nothing belongs to “{said(next(iter(self._left), ''))}”; copy "
@@ -214,18 +225,23 @@ class _Parts:
 
 def _trace(parts: _Parts) -> Trace:
     header = parts.header()
-    kinds = {"setting": dict, "guarantee": dict | None, "paid_mean": dict | None}
-    for name, kind in (kinds | {"states": list | None, "exchanges": list}).items():
+    header = {"before": [], "paid_mean": None} | header  # which older files lack
+    for name, kind in _NESTED.items():
         require(isinstance(header.get(name), kind), _WRONG_KIND.format(name))
-    require(isinstance(header.get("before", []), list), _WRONG_KIND.format("before"))
+    guarantee, paid_mean = header["guarantee"], header["paid_mean"]
+    if guarantee is not None:
+        guarantee.pop("epsilon", None)  # which follows from the rest
+        guarantee = made(Guarantee, guarantee, "The terms of the guarantee")
+    if paid_mean is not None:
+        paid_mean = made(PaidMean, paid_mean, "The terms of the noisy mean")
     setting = made(
         Setting,
         header["setting"],
         "The public facts of the run",
-        samples=(samples := parts.take_inside("setting/samples", 1, MOST_RECORDS, (None,), "i")),
-        weights=parts.take_inside("setting/weights", 0, 1e9, samples.shape, "f"),
-        guarantee=_guarantee(header["guarantee"]),
-        paid_mean=_paid_mean(header.get("paid_mean")),
+        samples=(samples := parts.take("setting/samples", (None,), "i", (1, MOST_RECORDS))),
+        weights=parts.take("setting/weights", samples.shape, within=(0, 1e9)),
+        guarantee=guarantee,
+        paid_mean=paid_mean,
     )
     require(
         setting.clients == len(samples) > 0 and setting.weights.sum() > 0,
@@ -235,39 +251,33 @@ def _trace(parts: _Parts) -> Trace:
     algorithm = restore(header.get("algorithm"))
     rounds = len(header["exchanges"])
     of_client = (setting.clients,) if len(parts.shape_of("estimates")) == 4 else ()
-    basis = (setting.features, algorithm.components)
+    basis = (setting.features, algorithm.unwrapped.width)
     require(
         0 < basis[1] <= basis[0],
         f"The trace is damaged: {basis[1]:,} components of {basis[0]:,} features; copy it again.",
     )
-    curves = {
-        "estimates": parts.take("estimates", (rounds + 1, *of_client, *basis)),
-        "seconds": parts.take_inside("seconds", 0, 1e12, (rounds + 1,), "f"),
-    }
-    for name in _COUNTS:
-        curves[name] = parts.take_inside(name, 0, MOST_BYTES, (rounds + 1,), "i")
+    curves = {name: parts.take(name, (rounds + 1,), "i", (0, MOST_BYTES)) for name in _COUNTS}
+    curves["estimates"] = parts.take("estimates", (rounds + 1, *of_client, *basis))
+    curves["seconds"] = parts.take("seconds", (rounds + 1,), within=(0, 1e12))
     states = None
     if header["states"] is not None:
         require(len(header["states"]) == rounds + 1, _WRONG_KIND.format("states"))
-
-        def of_clients(name: str) -> Shape:
-            return (setting.clients, *parts.shape_of(name)[1:])
-
         states = tuple(
-            parts.named(f"states/{index}", keys, of_clients)
+            parts.named(f"states/{index}", keys, (setting.clients,))
             for index, keys in enumerate(header["states"])
         )
     secure: Any = header.get("secure_aggregation")
     dtype: Any = header.get("dtype")
     seed: Any = header.get("seed")
+    is_seed = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**64
     require(
-        isinstance(secure, bool) and dtype in ("float64", "float32") and _is_seed(seed),
+        isinstance(secure, bool) and dtype in ("float64", "float32") and is_seed,
         _WRONG_KIND.format("secure_aggregation, dtype or seed"),
     )
     exchanges = {
         key: tuple(
             _exchange(entry, f"{key}/{index}", parts, setting, secure and key != "before")
-            for index, entry in enumerate(header.get(key, ()))  # files without any before
+            for index, entry in enumerate(header[key])
         )
         for key in _EXCHANGES
     }
@@ -298,21 +308,6 @@ def _trace(parts: _Parts) -> Trace:
     )
 
 
-def _is_seed(seed: object) -> bool:
-    return isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**64
-
-
-def _guarantee(stated: Mapping[str, Any] | None) -> Guarantee | None:
-    if stated is None:
-        return None
-    terms = {name: value for name, value in stated.items() if name != "epsilon"}  # which follows
-    return made(Guarantee, terms, "The terms of the guarantee")
-
-
-def _paid_mean(stated: Mapping[str, Any] | None) -> PaidMean | None:
-    return None if stated is None else made(PaidMean, stated, "The terms of the noisy mean")
-
-
 def _exchange(
     entry: object, prefix: str, parts: _Parts, setting: Setting, secure: bool
 ) -> Exchange:
@@ -322,17 +317,14 @@ def _exchange(
     )
     assert isinstance(entry, dict)
     clients = setting.clients
-    present = parts.take_inside(f"{prefix}/participants", 0, clients - 1, (None,), "i")
-    messages: dict[str, Any] = {}
+    present = parts.take(f"{prefix}/participants", (None,), "i", (0, clients - 1))
+    messages: dict[str, Any] = dict.fromkeys(_MESSAGES)
     for name in _MESSAGES:
-        one_each = (len(present),) if name == "uploads" else ()
-
-        def shape(part: str, before: tuple[int, ...] = one_each) -> Shape:
-            found = parts.shape_of(part)
-            return (*before, *_message(found[len(before) :], part, setting.features))
-
-        keys = entry[name]
-        messages[name] = None if keys is None else parts.named(f"{prefix}/{name}", keys, shape)
+        if entry[name] is not None:
+            one_each = (len(present),) if name == "uploads" else ()
+            messages[name] = parts.named(
+                f"{prefix}/{name}", entry[name], one_each, setting.features
+            )
     require(
         messages["downlink"] is not None
         and (messages["sums" if secure else "uploads"] is not None or not entry["recorded"])
@@ -347,14 +339,14 @@ def _exchange(
         f"The counts of “{prefix}”",
         most=MOST_BYTES,
         participants=present,
-        weights=parts.take_inside(f"{prefix}/weights", 0, 1e9, present.shape, "f"),
-        sum_weights=parts.take_inside(f"{prefix}/sum_weights", 0, 1e9, (clients,), "f"),
+        weights=parts.take(f"{prefix}/weights", present.shape, within=(0, 1e9)),
+        sum_weights=parts.take(f"{prefix}/sum_weights", (clients,), within=(0, 1e9)),
         **messages,
     )
 
 
-def _message(shape: tuple[int, ...], name: str, features: int) -> tuple[int, ...]:
-    """The shape of one message: a number, a triangle of a matrix, or some columns."""
+def _check_message(shape: tuple[int, ...], name: str, features: int) -> None:
+    """Refuse a shape that no message has: a number, a triangle of a matrix, or some columns."""
     longest = {0: (), 1: (features * (features + 1) // 2,), 2: (features, features)}
     sides = _SIDES.get(name.rpartition("/")[2], len(shape))
     fits = (
@@ -368,15 +360,3 @@ def _message(shape: tuple[int, ...], name: str, features: int) -> tuple[int, ...
         f"The trace is damaged: “{said(name)}” has the shape {shape} in a run of {features:,} "
         "features; copy it again.",
     )
-    return shape
-
-
-def _entry(exchange: Exchange) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-    """An exchange as what goes into the header and the arrays beside it."""
-    entry: dict[str, Any] = {name: getattr(exchange, name) for name in _NUMBERS}
-    arrays: dict[str, AnyArray] = {name: getattr(exchange, name) for name in _WHO}
-    for name in _MESSAGES:
-        part: Arrays | None = getattr(exchange, name)
-        entry[name] = None if part is None else list(part)
-        arrays |= {f"{name}/{key}": array for key, array in (part or {}).items()}
-    return entry, arrays

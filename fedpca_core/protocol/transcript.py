@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,7 +40,6 @@ class Exchange:
     upload_bytes: int
 
     def check_recorded(self) -> None:
-        """Refuse a round without its messages."""
         require(
             self.recorded,
             f"The messages of round {self.round} were not recorded; "
@@ -54,14 +52,11 @@ class Transcript:
     """The server's view of a whole run.
 
     Attributes:
-        features: Of a record.
-        clients: How many there are.
         samples: (clients,): Public sizes m_i.
         weights: (clients,): Public weights w_i.
         secure_aggregation: The server saw sums only.
         dtype: {"float64", "float32"}: Format of every number on the wire. The arrays of the
             exchanges are float64 all the same, so their ``nbytes`` say nothing about the wire.
-        exchanges: One for each round.
         before: What clients told before the first round (`Algorithm.agreed`), each upload on its
             own even under secure aggregation; mostly nothing.
     """
@@ -114,7 +109,7 @@ class Transcript:
             found.append((exchange, int(rows[0])))
         return found
 
-    def pairs(self, client: int, rounds: Sequence[int] | None = None) -> list[tuple[Array, Array]]:
+    def pairs(self, client: int) -> list[tuple[Array, Array]]:
         """Pairs (probe, answer) of a client, each (features, components).
 
         The probe is the frame that multiplied S_i in the last local product: the client's own
@@ -123,8 +118,6 @@ class Transcript:
         """
         result: list[tuple[Array, Array]] = []
         for exchange, row in self.seen(client):
-            if rounds is not None and exchange.round not in rounds:
-                continue
             assert exchange.uploads is not None
             if "product" not in exchange.uploads:
                 raise InvalidInput(

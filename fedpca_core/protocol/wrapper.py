@@ -24,6 +24,7 @@ class Wrapper(Algorithm):
 
     unwrapped = _of_the_method("unwrapped")
     title = _of_the_method("title")
+    width = _of_the_method("width")
     uploads = _of_the_method("uploads")
     replayable = _of_the_method("replayable")
     needs_individual_uploads = _of_the_method("needs_individual_uploads")

@@ -9,7 +9,6 @@ import io
 import struct
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,18 +18,12 @@ import pandas as pd
 
 from fedpca_core.arrays import AnyArray
 from fedpca_core.errors import InvalidInput, require
+from fedpca_core.problems.array_file import SPOILED
 from fedpca_core.problems.traffic_schemas import HEADERLESS, SCHEMAS
 
 #: Originals by name, and finished files by name.
 Files = Mapping[str, Path]
 Made = dict[str, bytes]
-Converter = Callable[[Files], Made]
-
-#: What the readers raise when bytes are not what they should be.
-SPOILED = (
-    *(EOFError, LookupError, OSError, OverflowError, TypeError, ValueError, RuntimeError),
-    *(struct.error, tarfile.TarError, zipfile.BadZipFile, zlib.error),
-)
 
 #: How many images of each class are kept: to train, and to test.
 MNIST_EACH, CIFAR_EACH = 500, (300, 100)
@@ -52,12 +45,8 @@ CIFAR_NAMES = tuple(
 _CIFAR_RECORD = 1 + 3 * 32 * 32
 
 
-# ---------------------------------------------------------------------- images
 def idx(path: Path) -> AnyArray:
-    """The array in a compressed file of the form that MNIST introduced (uint8).
-
-    Raises InvalidInput: another form, or fewer or more values than its header promises.
-    """
+    """The array in a compressed file of the form that MNIST introduced (uint8)."""
     content = gzip.decompress(path.read_bytes())
     zero, kind, dimensions = struct.unpack(">HBB", content[:4])
     require(
@@ -89,10 +78,6 @@ def _idx_pairs(files: Files) -> Iterator[tuple[AnyArray, AnyArray]]:
 
 
 def _first_of_each(classes: AnyArray, count: int) -> AnyArray:
-    """Places of the first ``count`` of every class, sorted by class.
-
-    Raises InvalidInput: a class has fewer.
-    """
     places = [np.flatnonzero(classes == label)[:count] for label in range(10)]
     fewest = min(map(len, places))
     require(
@@ -167,12 +152,7 @@ def olivetti(files: Files) -> Made:
     return {"olivetti_faces.npz": _npz(X=np.rint(upright).astype(np.uint8), subject=people)}
 
 
-# ---------------------------------------------------------------------- traffic
 def _csv(path: Path, columns: tuple[str, ...], **options: Any) -> pd.DataFrame:
-    """A publisher's table with at least these columns.
-
-    Raises InvalidInput: columns are missing.
-    """
     table = pd.read_csv(path, low_memory=False, encoding="utf-8-sig", **options)
     missing = [name for name in columns if name not in table]
     require(
@@ -183,7 +163,6 @@ def _csv(path: Path, columns: tuple[str, ...], **options: Any) -> pd.DataFrame:
 
 
 def _complete(key: str, *tables: pd.DataFrame) -> None:
-    """Refuse tables that have not as many rows as the publisher's."""
     found = tuple(map(len, tables))
     here, there = (" and ".join(f"{rows:,}" for rows in counts) for counts in (found, ROWS[key]))
     require(
@@ -213,8 +192,7 @@ def unsw(files: Files) -> Made:
 
     The names of the two released files have been swapped; their sizes tell them apart.
     """
-    schema = SCHEMAS["unsw"]
-    needed = (*schema.numeric, "proto", "service", "state")
+    needed = (*SCHEMAS["unsw"].numeric, "proto", "service", "state")
     tables = [_csv(path, (*needed, "attack_cat", "label")) for path in files.values()]
     test, train = sorted(tables, key=len)
     _complete("unsw", test, train)
@@ -247,8 +225,7 @@ def ton(files: Files) -> Made:
         made[name] = table[name].str.strip()
     made["service"] = made["service"].replace("-", "none")
     made["label"] = table["label"].astype(np.int64)
-    features = [*schema.needed, "label"]
-    split = np.where(made.duplicated(features), "dup", "rest").astype(object)
+    split = np.where(made.duplicated([*schema.needed, "label"]), "dup", "rest").astype(object)
     generator = np.random.default_rng(0)
     for label, most, others in ((0, TON_NORMAL_TEST, "train"), (1, TON_ATTACKS_TEST, "rest")):
         places = np.flatnonzero((made["label"] == label) & (split == "rest"))
@@ -273,11 +250,12 @@ def nsl(files: Files) -> Made:
     return {"nsl_kdd.parquet": _stored(table)}
 
 
-# ---------------------------------------------------------------------- tables
 def beijing(files: Files) -> Made:
     """Hourly measurements of every station as means of days; a day without one is left out."""
     (path,) = files.values()
-    hours = pd.concat([_hours(content) for content in _tables_in(path)], ignore_index=True)
+    tables = [pd.read_csv(io.BytesIO(content)) for content in _tables_in(path)]
+    columns = ["station", "year", "month", "day", *_AIR]
+    hours = pd.concat([table[columns] for table in tables], ignore_index=True)
     _complete("beijing", hours)
     hours["date"] = pd.to_datetime(hours[["year", "month", "day"]]).dt.strftime("%Y-%m-%d")
     means = hours.groupby(["station", "date"], as_index=False)[list(_AIR)].mean().dropna()
@@ -285,11 +263,6 @@ def beijing(files: Files) -> Made:
 
 
 _AIR = ("PM2.5", "PM10", "SO2", "NO2", "CO", "O3", "TEMP", "PRES", "DEWP", "RAIN", "WSPM")
-
-
-def _hours(content: bytes) -> pd.DataFrame:
-    table = pd.read_csv(io.BytesIO(content))
-    return table[["station", "year", "month", "day", *_AIR]]
 
 
 def _tables_in(path: Path | io.BytesIO) -> Iterator[bytes]:
@@ -302,28 +275,19 @@ def _tables_in(path: Path | io.BytesIO) -> Iterator[bytes]:
                 yield from _tables_in(io.BytesIO(archive.read(name)))
 
 
-CONVERTERS: Mapping[str, Converter] = {
-    "mnist": mnist,
-    "fashion_mnist": fashion_mnist,
-    "cifar10": cifar10,
-    "olivetti": olivetti,
-    "unsw": unsw,
-    "ton": ton,
-    "nsl": nsl,
-    "beijing": beijing,
+#: By key of the data set.
+CONVERTERS: Mapping[str, Callable[[Files], Made]] = {
+    one.__name__: one for one in (mnist, fashion_mnist, cifar10, olivetti, unsw, ton, nsl, beijing)
 }
 
 
 def converted(key: str, files: Files) -> Made:
-    """The files of a data set, made of its originals.
-
-    Raises InvalidInput: an original that is not what it should be.
-    """
+    """The files of a data set; refused where an original is not what it should be."""
     try:
         return CONVERTERS[key](files)
     except InvalidInput:
         raise
-    except SPOILED as error:
+    except (*SPOILED, tarfile.TarError) as error:
         names = " and ".join(path.name for path in files.values())
         detail = str(error).strip().splitlines() or [type(error).__name__]
         raise InvalidInput(

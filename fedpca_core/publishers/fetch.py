@@ -1,6 +1,6 @@
-"""Fetch the originals of a data set, or take them from this machine, and put what is read here.
+"""The command `data`: what data sets there are, and how the files of one come to this machine.
 
-Nothing else in the core opens a connection, and this only for the command `data`.
+Nothing else in the core opens a connection.
 """
 
 import hashlib
@@ -8,14 +8,15 @@ import json
 import shutil
 import sys
 import tempfile
+import textwrap
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
-from fedpca_core.errors import InvalidInput, require
-from fedpca_core.problems.data_sets import COMMAND, DataSet, Original
+from fedpca_core.errors import InvalidInput, require, require_known
+from fedpca_core.problems.data_sets import COMMAND, DATA_SETS, DataSet, Original, find
 from fedpca_core.publishers.convert import converted
 from fedpca_core.study.files import write_whole
 
@@ -28,25 +29,60 @@ ORIGINALS = "originals"
 _CHUNK_BYTES = 1 << 16
 
 
+def by_name(name: str) -> DataSet:
+    names = {one.name: one for one in DATA_SETS.values()}
+    require_known("data set", name, names)
+    return names[name]
+
+
+def state(one: DataSet, folder: Path) -> str:
+    """Whether a data set is here, and what to do where it is not, or not all of it."""
+    found = find(one.key, folder)
+    if one.by_form:
+        get = f"“{COMMAND} {one.name}” says where to get it ({one.megabytes:.0f} MB)"
+    elif one.originals:
+        get = f"“{COMMAND} {one.name}” fetches {one.megabytes:.0f} MB"
+    else:
+        get = ""
+    if found is None:
+        return f"not here: {get}"
+    if not found.files:
+        return "here: comes with scikit-learn"
+    if not found.bundled:
+        return f"found in {found.files[0].parent}"
+    return f"here: {one.sample} comes along; {get}" if one.sample else "here: comes along"
+
+
+def listing(folder: Path) -> str:
+    paragraphs = [
+        f"Data files are put into {folder}, and found there (FEDPCA_DATA names another folder)."
+    ]
+    paragraph = textwrap.TextWrapper(
+        100, "  ", "    ", break_long_words=False, break_on_hyphens=False
+    )
+    for one in DATA_SETS.values():
+        lines = [
+            f"{one.title}: {one.purpose}; {one.holds}.",
+            f"{state(one, folder)}.",
+            f"Licence: {one.licence}. {one.page}",
+            f"{one.citation}.",
+        ]
+        paragraphs.append("\n".join([one.name, *map(paragraph.fill, lines)]))
+    return "\n\n".join(paragraphs)
+
+
 def provide(
     one: DataSet, folder: Path, given: Sequence[Path] = (), retries: int = RETRIES
 ) -> list[Path]:
-    """Put the files of a data set into the folder of data files.
+    """Put the files of a data set into the folder of data files, and say which.
 
-    ``folder``: Where they are put.
     ``given``: Files, folders or zip archives on this machine that hold the originals; empty: they
         are fetched from the publisher.
-    ``retries``: How often a file that fails is asked for again.
-
-    Returns list of path: the finished files.
 
     Raises InvalidInput: nothing to fetch, a publisher who asks for a form, an original that cannot
     be had or is not what it should be. Nothing of the data set is stored then.
     """
-    require(
-        bool(one.originals),
-        f"{one.title} comes along and need not be fetched.",
-    )
+    require(bool(one.originals), f"{one.title} comes along and need not be fetched.")
     with _taken(one, given) if given else _fetched(one, folder, retries) as files:
         # Under their publisher's names, whatever their capitals and folders are here.
         named = {each.name: path for each, path in zip(one.originals, files, strict=True)}
@@ -71,7 +107,6 @@ def _sha256(content: bytes) -> str:
 
 
 def _note(path: Path, key: str, about: object) -> None:
-    """Keep where a data set came from."""
     try:
         noted = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -107,11 +142,10 @@ def _download(one: DataSet, original: Original, place: Path, retries: int) -> Pa
     import requests
 
     pooch.get_logger().setLevel("WARNING")
-    known = f"sha256:{original.sha256}" if original.sha256 else None
     asked = pooch.create(
         path=place,
         base_url="",
-        registry={original.name: known},
+        registry={original.name: f"sha256:{original.sha256}" if original.sha256 else None},
         urls={original.name: original.address},
         retry_if_failed=retries,
     )
@@ -167,7 +201,6 @@ def _taken(one: DataSet, given: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def _unpacked(wanted: str, candidates: Sequence[Path], folder: Path) -> Path | None:
-    """A file out of the first zip archive that holds it."""
     for path in candidates:
         if path.suffix.lower() != ".zip":
             continue

@@ -4,19 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from fedpca_core.errors import InvalidInput
-from fedpca_core.papers import faps, iot
-from fedpca_core.papers import personal as perpca
+from fedpca_core.papers import faps, presets
 from fedpca_core.problems.table_file import SUFFIXES
 from fedpca_core.questions.anomaly.detection import Alarms, Costs, Detection
 from fedpca_core.questions.anomaly.leaks import Leaks
 from fedpca_core.questions.anomaly.learning import Learning, Sweeps
 from fedpca_core.questions.anomaly.poisoned import AttackTypes, Poisoned
-from fedpca_core.questions.attack.defences import Defences
 from fedpca_core.questions.attack.differencing import OneMoreRecord
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction
 from fedpca_core.questions.attack.records.at_risk import AtRisk, NoiseAtRisk
 from fedpca_core.questions.attack.records.study import ClientRecords
-from fedpca_core.questions.attack.replay import ReplayAttack
+from fedpca_core.questions.attack.replay import Defences, ReplayAttack
 from fedpca_core.questions.attack.sent_models import SentModels
 from fedpca_core.questions.check.study import LeakCheck
 from fedpca_core.questions.converge.budgets import BudgetsAndHeterogeneity
@@ -27,7 +25,7 @@ from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.papers.page import PaperExperiment, PaperRows
 from fedpca_core.questions.personalise.exposure import Exposure
 from fedpca_core.questions.personalise.study import CollaborationSweep, PersonalComparison
-from fedpca_core.questions.privacy import presets as spending
+from fedpca_core.questions.privacy import settings as spending
 from fedpca_core.questions.privacy.attacks import Reconstruction, RecordMembership
 from fedpca_core.questions.privacy.error_budget import ErrorBudget
 from fedpca_core.questions.privacy.guarantee import Accountants, Promise
@@ -112,13 +110,7 @@ KINDS: Mapping[str, type[Settings]] = {settings.kind: settings for settings in P
 #: Every preset by name, in the order in which they are listed.
 PRESETS: Mapping[str, Preset] = {
     preset.name: preset
-    for preset in (
-        *faps.PRESETS,
-        *story.PRESETS,
-        *perpca.PRESETS,
-        *iot.PRESETS,
-        *spending.PRESETS,
-    )
+    for preset in (*faps.PRESETS, *story.PRESETS, *presets.PERPCA, *presets.IOT, *spending.PRESETS)
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.findings import TARGETS
 from fedpca_core.questions.anomaly import figures as anomaly
-from fedpca_core.questions.attack.figures import covariance, newcomer, records, replay, risk
+from fedpca_core.questions.attack.figures import covariance, records
 from fedpca_core.questions.attack.reconstruction import Reconstructed
 from fedpca_core.questions.attack.records.study import RecordsTaken
 from fedpca_core.questions.check import figures as check
@@ -60,8 +60,7 @@ def _stood_in(found: RecordsTaken, settings: AttackSettings) -> Parts:
 def _reconstructed(found: Reconstructed, settings: AttackSettings) -> Parts:
     """The covariance, and of what."""
     for part in covariance.reconstructed(found, settings):
-        about = f"Of the covariance ({found.facts.read}):\n"
-        yield about + part if isinstance(part, str) else part
+        yield f"Of the covariance ({found.facts.read}):\n" + part if isinstance(part, str) else part
 
 
 def asked(settings: Any, data: str) -> str:
@@ -90,7 +89,7 @@ def asked(settings: Any, data: str) -> str:
 TOLD: Mapping[str, Callable[..., Iterable[Part]]] = {
     "scene": _scene,
     "recommendation": _advised,
-    "remedies": lambda found, settings: which.would_do(found.remedies, settings),
+    "remedies": which.would_do,
     "first_look": which.look,
     "convergence": lambda found, settings: [
         *converge.comparison(found, settings),
@@ -99,11 +98,11 @@ TOLD: Mapping[str, Callable[..., Iterable[Part]]] = {
     "budgets": converge.budgets,
     "records": _stood_in,
     "reconstruction": _reconstructed,
-    "replay": replay.replayed,
-    "defences": replay.defended,
-    "differencing": newcomer.joined_record,
-    "at_risk": risk.at_risk,
-    "noise_at_risk": risk.at_risk,
+    "replay": covariance.replayed,
+    "defences": covariance.defended,
+    "differencing": records.joined_record,
+    "at_risk": records.risk_map,
+    "noise_at_risk": records.risk_map,
     "leak_check": check.checked,
     "opened": trace.opened,
     "guarantee": privacy.guarantee,

@@ -12,7 +12,6 @@ from fedpca_core.problems.images import LIVE_RESOLUTION, images
 from fedpca_core.problems.images import PUBLIC as IMAGES_PUBLIC
 from fedpca_core.problems.problem import check_components
 from fedpca_core.problems.splits import samples_per_client
-from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
@@ -25,18 +24,8 @@ from fedpca_core.study.pca_settings import IMAGES, ConvergeSettings
 
 #: Fields that a problem depends on; the others do not invalidate one that is remembered.
 PROBLEM_FIELDS = (
-    "problem",
-    "features",
-    "clients",
-    "samples",
-    "records_per_client",
-    "resolution",
-    "sizes",
-    "decay",
-    "condition",
-    "heterogeneity",
-    "seed",
-    *TABLE_FIELDS,
+    *("problem", "features", "clients", "samples", "records_per_client", "resolution", "sizes"),
+    *("decay", "condition", "heterogeneity", "seed", *TABLE_FIELDS),
 )
 #: Fields that noise at the source depends on besides.
 NOISE_FIELDS = ("epsilon", "delta", "clip_norm", "mean_share")
@@ -48,9 +37,7 @@ def build_problem(settings: ConvergeSettings, data: OwnData | None = None) -> Pr
     """The problem that settings describe; remembered, since several studies ask for it.
 
     With a finite ε its clients hold noisy second moments (`Problem.private`); the target, against
-    which errors are measured, stays the honest one.
-
-    ``data``: The visitor's own file, for the problem "table": a link cannot carry it.
+    which errors are measured, stays the honest one. The problem "table" is of the file ``data``.
 
     Raises InvalidInput: sizes that do not fit, data that are not there.
     """
@@ -72,8 +59,9 @@ def before_noise(settings: ConvergeSettings, data: OwnData | None = None) -> Pro
 
 
 def _key(settings: ConvergeSettings, data: OwnData | None) -> tuple[object, ...]:
-    own = settings.problem == "table" and data is not None
-    prepared = (data.digest, math.isfinite(settings.epsilon)) if own and data is not None else ()
+    prepared: tuple[object, ...] = ()
+    if settings.problem == "table" and data is not None:
+        prepared = data.digest, math.isfinite(settings.epsilon)
     return (prepared, *(getattr(settings, name) for name in PROBLEM_FIELDS))
 
 
@@ -134,13 +122,7 @@ def _built(settings: ConvergeSettings, data: OwnData | None) -> Problem:
     return problem
 
 
-def build_algorithm(method: str, settings: ConvergeSettings) -> Algorithm:
-    """The algorithm a method key stands for, with the settings' parameters."""
-    return METHODS[method].make(settings)
-
-
 def build_channel(settings: ConvergeSettings, record: str = "full") -> Channel:
-    """The channel that settings describe."""
     return Channel(
         dtype=settings.dtype,
         secure_aggregation=settings.secure_aggregation,
@@ -160,7 +142,7 @@ def simulation(
     """A run of one method from the ``start``-th random start, ready to iterate."""
     return Simulation(
         problem,
-        build_algorithm(method, settings),
+        METHODS[method].make(settings),
         rounds=settings.rounds,
         # From the random start of this number; the data keep the settings' own seed.
         seed=settings.seed + 1_000_003 * start,
@@ -177,5 +159,4 @@ def attacked_run(
     run = simulation(problem, method, settings, start=start)
     for entry in run:
         yield Step(entry.index / settings.rounds, METHODS[method].title)
-    trace = run.trace()
-    return trace, metrics.frame(trace, problem)
+    return (trace := run.trace()), metrics.frame(trace, problem)

@@ -43,11 +43,8 @@ def deployment_of(
     """What is public of a run; of the problem only what its clients state is read.
 
     ``problem``: As its clients answer, with noise where there is any.
-    ``algorithm``: Public parameters.
     ``settings``: Of a page with the channel's parameters (participation, precision, sums, noise).
-    ``client``: The attacked one.
-    ``centring``, {"", "none", "own", "announced", "secret"}: Empty: nothing, or a mean that is
-        announced, as the problem has it.
+    ``centring``, {"", "none", "own", "announced", "secret"}: Empty: as the problem has it.
     ``earlier``: Of a run before some records joined.
     """
     facts = problem.unperturbed.announced
@@ -94,9 +91,8 @@ def stated_trace(problem: Problem, client: int) -> float:
 
 def subtracted(problem: Problem) -> Array:
     """What was subtracted from every record, (features,) float64, in the units of the blocks."""
-    facts = problem.announced
-    none = facts is None or facts.mean is None
-    return np.zeros(problem.features) if none or facts is None else np.asarray(facts.mean)
+    mean = None if problem.announced is None else problem.announced.mean
+    return np.zeros(problem.features) if mean is None else np.asarray(mean)
 
 
 def truth_of(
@@ -110,11 +106,11 @@ def truth_of(
     """What the simulation knows of a client; records where they are kept and lie on a grid."""
     honest = problem.unperturbed
     held = None if honest.blocks is None else honest.blocks[client]
-    on_grid = held is not None and honest.announced is not None
+    on_no_grid = held is None or honest.announced is None
     return Truth(
         matrix=private_matrix(problem, client),
         components=components,
-        records=held + subtracted(honest)[:, None] if on_grid and held is not None else None,
+        records=None if on_no_grid or held is None else held + subtracted(honest)[:, None],
         members=held,
         strangers=strangers,
         newcomer=newcomer,

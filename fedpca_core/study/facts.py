@@ -63,7 +63,6 @@ class Facts:
 
     @classmethod
     def of(cls, problem: Problem) -> Facts:
-        """The facts of a problem."""
         same = (each.name for each in fields(cls) if not each.name.endswith("_samples"))
         samples = problem.client_data.samples
         return cls(
@@ -93,11 +92,7 @@ def read_of(results: Iterable[Any]) -> tuple[str, str]:
 def meant(guarantees: Mapping[str, Guarantee], of: str) -> pd.DataFrame:
     """What each of several guarantees comes to, as finished texts; ``of`` heads their names."""
     rows = [
-        {
-            of: name,
-            EPSILON: found.budget,
-            NOTICED: f"{100 * found.noticed(FALSE_ALARMS):.3g}%",
-        }
+        {of: name, EPSILON: found.budget, NOTICED: f"{100 * found.noticed(FALSE_ALARMS):.3g}%"}
         for name, found in guarantees.items()
     ]
     return pd.DataFrame(rows)

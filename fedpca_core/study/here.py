@@ -3,14 +3,8 @@
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from fedpca_core.problems.data_sets import (
-    COMMAND,
-    DATA_SETS,
-    MissingData,
-    find,
-    require_here,
-)
-from fedpca_core.problems.image_files import SOURCES
+from fedpca_core.problems.data_sets import COMMAND, DATA_SETS, MissingData, find, require_here
+from fedpca_core.problems.images import SOURCES
 from fedpca_core.settings import Settings
 
 #: Pages ask here for these, which are of another room.
@@ -39,13 +33,10 @@ def instead(settings: S) -> S | None:
 
     None where nothing is missing, or where the page does not offer the other one.
     """
-    absent = missing(settings)
-    if absent is None:
+    if (absent := missing(settings)) is None:
         return None
     other = DATA_SETS[absent.key].instead
-    if other not in settings.parameters()["problem"].choices:
-        return None
-    return on(settings, other)
+    return on(settings, other) if other in settings.parameters()["problem"].choices else None
 
 
 def on(settings: S, other: str) -> S:

@@ -70,8 +70,6 @@ class Limits:
     def check(self, title: str, cost: Cost, settings: Settings | None, remedy: str) -> None:
         """Refuse a run that is too large.
 
-        ``title``: Of the study.
-        ``cost``: What it says a run from these settings takes.
         ``settings``: None where its sizes make no difference to the run.
         ``remedy``: How to run it elsewhere; ends the sentence.
 
@@ -106,9 +104,7 @@ _MEASURED = ("digits", "mnist", "fashion_mnist", "cifar10", "olivetti", "auto", 
 
 def _fewer(settings: Settings | None) -> str:
     """What to choose less of: "fewer clients or rounds"."""
-    if settings is None:
-        return "a smaller problem"
-    described = settings.parameters()
+    described = {} if settings is None else settings.parameters()
     brought = {"features"} if getattr(settings, "problem", "") in _MEASURED else set()
     named = [described[name].label.lower() for name in _SIZES if name in described.keys() - brought]
     if not named:

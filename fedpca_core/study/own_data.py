@@ -28,10 +28,7 @@ class OwnData:
 
     @classmethod
     def of(cls, path: Path) -> OwnData:
-        """Read a file from disk.
-
-        Raises InvalidInput: it cannot be read.
-        """
+        """Raises InvalidInput: the file cannot be read."""
         try:
             return cls(path.name, read_whole(path))
         except (OSError, ValueError) as error:  # a path may hold a NUL
@@ -55,8 +52,5 @@ class OwnData:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """The file as a table.
-
-        Raises InvalidInput: it is no table; the sentence says why.
-        """
+        """Raises InvalidInput: the file is no table; the sentence says why."""
         return read_table(self.content, self.name)

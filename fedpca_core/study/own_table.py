@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import NoFile, OwnData
+from fedpca_core.study.parts import words
 from fedpca_core.study.study import Study
 
 #: What pages need besides what is declared here.
@@ -43,8 +44,6 @@ _CLIENTS = (
 
 @dataclass(frozen=True)
 class TableFacts:
-    """What a file holds."""
-
     rows: int
     columns: int
     #: Columns that are features where nobody chooses: neither text nor constant.
@@ -67,15 +66,13 @@ class TableFacts:
 
     @classmethod
     def of(cls, table: pd.DataFrame) -> TableFacts:
-        """The facts of a table."""
         most = min(max(2, len(table) // 2), _MOST_VALUES)
         distinct = {str(name): int(table[name].nunique()) for name in table.columns}
         numbers, others = features(table)
         numeric = [name for name in numbers.columns if distinct[name] > 1]
         finite = np.isfinite(numbers[numeric].to_numpy())
         labels = {
-            name: tuple(str(value) for value in table[name].dropna().unique())
-            for name in label_columns(table)
+            one: tuple(map(str, table[one].dropna().unique())) for one in label_columns(table)
         }
         clients = [name for name, count in distinct.items() if 2 <= count <= most]
         return cls(
@@ -101,13 +98,7 @@ class TableFacts:
         if not self.missing:
             return ""
         cells, wide = self.rows * len(self.numeric), len(self.numeric)
-        return (
-            f"{self.missing:,} of {cells:,} cells are missing ({self.missing / cells:.1%}). "
-            f"Dropping rows keeps {self.complete_rows:,} of {self.rows:,}; dropping columns keeps "
-            f"{self.complete_columns:,} of {wide:,}; filling keeps all, but what is filled varies "
-            "less than records do, and with no other column. Under an ε an empty cell counts as 0, "
-            "before centring; where that is far from a column's values, fill in a public one."
-        )
+        return words("own-gaps", it=self, cells=cells, wide=wide, share=self.missing / cells)
 
     def best_for_gaps(self) -> str:
         """The way with the missing cells that loses least: rows, or columns, where few are lost."""
@@ -117,8 +108,7 @@ class TableFacts:
         return "columns" if kept else "fill"
 
     def better(self, now: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """What of the `TABLE_FIELDS` to change, and that in words; nothing where they are as
-        suggested."""
+        """What of the `TABLE_FIELDS` to change, and that in words; empty for nothing."""
         changes: dict[str, Any] = {}
         said: list[str] = []
         if self.suggested and not now["client_column"]:
@@ -145,8 +135,6 @@ def _likely(name: str) -> int:
 def fitting(settings: S, facts: TableFacts, *, rows_each: int = 1, labels: int = 0) -> S:
     """The settings with no more clients and components than a file has rows and columns for.
 
-    ``settings``: With ``client_column``, ``columns`` and ``clients``; ``components`` where there
-        are any.
     ``rows_each``: Rows that a client needs.
     ``labels``: Numeric columns that may be no features.
     """
@@ -160,11 +148,9 @@ def fitting(settings: S, facts: TableFacts, *, rows_each: int = 1, labels: int =
 
 
 class OwnTable(Study[Settings, TableFacts]):
-    """Read a file and say what its columns are."""
-
-    key: ClassVar[str] = "own-table"
-    title: ClassVar[str] = "Reading your file"
-    most: ClassVar[Cost] = Cost(megabytes=500, seconds=4)
+    key = "own-table"
+    title = "Reading your file"
+    most = Cost(megabytes=500, seconds=4)
 
     def run(self, settings: Settings, data: OwnData | None = None) -> Run[TableFacts]:
         yield Step(0.0, "Reading your file")
@@ -187,8 +173,7 @@ def own_problem(
     ``also``: Columns that are needed besides those that were chosen.
     ``**how``: Further arguments of `from_table`.
 
-    Raises NoFile: there is none.
-    Raises InvalidInput: one that does not fit.
+    Raises InvalidInput: a file that does not fit; `NoFile` where there is none.
     """
     if data is None:
         raise NoFile(

@@ -73,8 +73,7 @@ class Curve:
     marker: bool = False
     #: Marked as needing the clients' private data: nobody could draw it in a real deployment.
     simulation_only: bool = False
-    #: A hover text for every point (scatter panels: which client, which sample); lines are parted
-    #: by ``\n``.
+    #: A hover text for every point (which client, which sample); lines are parted by ``\n``.
     labels: Sequence[str] = ()
     #: Draw ``lower`` and ``upper`` as whiskers at every point instead of a band.
     whiskers: bool = False
@@ -124,10 +123,7 @@ def plot(
         ``names`` those that it lacks are left out.
     ``truths``: Values of ``by`` that nobody could draw in a deployment (`Curve.simulation_only`).
     ``least``: Smaller values are drawn there, for a logarithmic axis.
-    ``spread``: Whether to draw the band.
     ``**look``: Further fields of every `Curve`.
-
-    Returns tuple of Curve.
     """
     curves = []
     for value in dict.fromkeys(table[by]) if names is None else names:
@@ -165,8 +161,6 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One chart."""
-
     #: Unique within one view; the browser finds the plot again by it.
     key: str
     title: str
@@ -218,9 +212,8 @@ class Panel:
     def __post_init__(self) -> None:
         names = [curve.name for curve in self.curves]
         twice = sorted({name for name in names if names.count(name) > 1})
-        axes = (("x", self.log_x, self.x_range), ("y", self.log_y, self.y_range))
         _fits(
-            f"Panel {self.key!r}",
+            who := f"Panel {self.key!r}",
             (self.key, "a panel needs a key; give it a short name."),
             (
                 self.kind in get_args(Kind),
@@ -232,31 +225,21 @@ class Panel:
                 f"the curve name {', '.join(map(repr, twice))} is used twice; give every curve a "
                 "name of its own.",
             ),
-            *(
-                rule
-                for axis, log, ends in axes
-                if ends is not None
-                for rule in (
-                    (
-                        np.isfinite(ends).all() and ends[0] != ends[1],
-                        f"the {axis} range {ends} is empty; give two finite ends.",
-                    ),
-                    (
-                        not log or min(ends) > 0,
-                        f"the {axis} range {ends} cannot be drawn on a log axis; give positive "
-                        "ends or a linear axis.",
-                    ),
-                )
-            ),
-            *(
-                (
-                    np.isfinite(line.value) and (not self.log_y or line.value > 0),
-                    f"the baseline {line.label!r} is at {line.value}, which has no place on its "
-                    "axis; leave it out, or use a linear axis.",
-                )
-                for line in self.baselines
-            ),
         )
+        for axis, log, ends in (("x", self.log_x, self.x_range), ("y", self.log_y, self.y_range)):
+            if ends is not None:
+                whole, positive = np.isfinite(ends).all() and ends[0] != ends[1], min(ends) > 0
+                said = f"the {axis} range {ends}"
+                log_says = "cannot be drawn on a log axis; give positive ends or a linear axis."
+                _fits(
+                    who,
+                    (whole, f"{said} is empty; give two finite ends."),
+                    (not log or positive, f"{said} {log_says}"),
+                )
+        for line in self.baselines:
+            there = np.isfinite(line.value) and (not self.log_y or line.value > 0)
+            why = "which has no place on its axis; leave it out, or use a linear axis."
+            _fits(who, (there, f"the baseline {line.label!r} is at {line.value}, {why}"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -371,11 +354,8 @@ def to_uint8(frames: ArrayLike, low: float, high: float) -> NDArray[np.uint8]:
     """Map values to bytes: ``low`` and below to 0, ``high`` and above to 255, linear between.
 
     ``frames``, array_like: Any shape; infinite values go to the ends of the scale.
-    ``low``, ``high``: Finite, ``low < high``. For a diverging palette use ``-v, v``.
 
-    Returns ndarray of uint8: the shape of ``frames``.
-
-    Raises InvalidInput: if ``low`` is not below ``high`` or a value is NaN.
+    Raises InvalidInput: ``low`` is not below ``high``, one is not finite, or a value is NaN.
     """
     require(
         bool(np.isfinite([low, high]).all()) and low < high,

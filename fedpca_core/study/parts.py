@@ -101,8 +101,6 @@ class Card:
 
 @dataclass(frozen=True)
 class Cards:
-    """Numbers beside each other."""
-
     cards: Sequence[Card]
 
     @classmethod
@@ -141,8 +139,6 @@ class GuaranteeOf:
 
 @dataclass(frozen=True)
 class Link:
-    """The way to the page of these settings."""
-
     settings: Settings
     label: str
 
@@ -205,8 +201,6 @@ class Framed:
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """Columns of parts beside each other."""
-
     columns: Sequence[Sequence[Part]]
 
 

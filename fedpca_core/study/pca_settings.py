@@ -39,6 +39,8 @@ class ConvergeSettings(Settings):
 
     kind: ClassVar[str] = "converge"
     family: ClassVar[str] = "pca"
+    #: Fields whose order makes no difference.
+    unordered: ClassVar[tuple[str, ...]] = ("methods", "attacked")
 
     # ---------------------------------------------------------------- problem
     problem: str = shared("problem")
@@ -144,7 +146,7 @@ class ConvergeSettings(Settings):
         """As for all settings; nor does the order matter in which methods were chosen."""
         plain, described = super().run_key(), self.parameters()
         changes: dict[str, Any] = {}
-        for name in ("methods", "attacked"):
+        for name in self.unordered:
             chosen = getattr(plain, name)
             changes[name] = tuple(key for key in described[name].choices if key in chosen)
         return replace(plain, **changes)

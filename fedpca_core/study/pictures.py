@@ -31,26 +31,33 @@ class Pictures:
     kind: str
     #: (rows, columns) float32: Simulation only.
     truth: AnyArray
-    #: mapping of source to (rounds + 1, rows, columns) float32: One picture, or one after each
-    #: round.
+    #: mapping of source to (1 or rounds + 1, rows, columns) float32.
     found: Mapping[str, AnyArray]
     #: Values are shown from -top to top.
     top: float
-    #: mapping of source to (rounds + 1,) float64: Relative errors, for captions; empty for
-    #: eigen-images.
+    #: mapping of source to (rounds + 1,) float64: Relative errors; empty for eigen-images.
     errors: Mapping[str, Array]
     #: Which record it is.
     record: int = 0
 
 
 def covariances(paths: Mapping[str, Array], truth: Array, problem: Problem) -> Pictures:
-    """The true S_i and reconstructions of it, (rounds + 1, features, features) each."""
-    basis = _display_basis(problem)
-    shown = shrunk(_rotated(truth[None], basis))[0]
+    """The true S_i and reconstructions of it, (rounds + 1, features, features) each.
+
+    Synthetic spectra are shown in a cosine basis: all methods and attacks are rotation-equivariant,
+    and in the generator's axes, the eigenvectors of S, every matrix would look diagonal.
+    """
+    synthetic = problem.image_shape is None and not problem.feature_names
+    basis = np.asarray(dct(np.eye(problem.features), norm="ortho", axis=0).T) if synthetic else None
+
+    def drawn(matrices: Array) -> AnyArray:
+        return shrunk(matrices if basis is None else basis @ matrices @ basis.T)
+
+    shown = drawn(truth[None])[0]
     return Pictures(
         "covariance",
         shown,
-        {name: shrunk(_rotated(path, basis)) for name, path in paths.items()},
+        {name: drawn(path) for name, path in paths.items()},
         float(np.quantile(np.abs(shown), 0.995)) or 1.0,
         {name: scores.relative_errors(path, truth) for name, path in paths.items()},
     )
@@ -70,8 +77,9 @@ def records(paths: Mapping[str, Array], block: Array, shape: tuple[int, int]) ->
     to a common rotation, and a single record up to its sign. The rotation and sign shown are those
     that suit the truth best; the record is the one that shows best.
     """
-    best = [_best_record(path[-1], block) for path in paths.values()]
-    shown = min(best, key=lambda found: found[1])[0]
+    off = [np.linalg.norm(_turned(path[-1], block) - block, axis=0) for path in paths.values()]
+    sizes = np.maximum(np.linalg.norm(block, axis=0), 1e-300)
+    shown = int(np.argmin(np.min(off, axis=0) / sizes))
     read = {
         name: np.stack([_turned(estimate, block)[:, shown] for estimate in path])
         for name, path in paths.items()
@@ -94,30 +102,6 @@ def record(true: Array, read: Mapping[str, Array], shape: tuple[int, int], numbe
 
 def _turned(estimate: Array, block: Array) -> Array:
     return scores.aligned(recover_samples(estimate, block.shape[1]), block, rotate=True)
-
-
-def _best_record(estimate: Array, block: Array) -> tuple[int, float]:
-    """The record that a reconstruction shows best, and its error."""
-    turned = _turned(estimate, block)
-    sizes = np.maximum(np.linalg.norm(block, axis=0), 1e-300)
-    errors = np.linalg.norm(turned - block, axis=0) / sizes
-    best = int(np.argmin(errors))
-    return best, float(errors[best])
-
-
-def _display_basis(problem: Problem) -> Array | None:
-    """A cosine basis for synthetic spectra, whose own axes are the eigenvectors of S.
-
-    All methods and attacks are rotation-equivariant; in the generator's axes every matrix would
-    look diagonal. Data with features of their own are shown in these.
-    """
-    if problem.image_shape is not None or problem.feature_names:
-        return None
-    return np.asarray(dct(np.eye(problem.features), norm="ortho", axis=0).T)
-
-
-def _rotated(matrices: Array, basis: Array | None) -> Array:
-    return matrices if basis is None else basis @ matrices @ basis.T
 
 
 def shrunk(matrices: Array) -> AnyArray:
@@ -170,38 +154,24 @@ def row(
 
     ``truth``, ``caption``: Title and caption of the true picture.
     """
-    record = pictures.kind == "record"
-    look: dict[str, Any] = {
-        "low": -pictures.top,
-        "high": pictures.top,
-        "palette": "diverging" if pictures.kind == "covariance" else "grey",
-        "show_scale": pictures.kind == "covariance",
-    } | ({"size": 200} if record else {})
+    top, heat = pictures.top, pictures.kind == "covariance"
+    look: dict[str, Any] = {"palette": "diverging" if heat else "grey", "show_scale": heat}
+    look |= {"size": 200} if pictures.kind == "record" else {}
     shows = {
         "covariance": "heat map of the attacked client's second-moment matrix",
         "eigen-images": "leading eigen-images of the attacked client's covariance",
         "record": "one record of the attacked client",
     }[pictures.kind]
-    images = [
-        Images(
-            title=truth,
-            frames=to_uint8(pictures.truth[None], -pictures.top, pictures.top),
-            captions=[caption],
-            simulation_only=True,
-            description=f"{truth}: {shows}.",
-            **look,
-        )
-    ]
-    return images + [
-        Images(
-            title=titles[source],
-            frames=to_uint8(frames, -pictures.top, pictures.top),
-            captions=captions.get(source, ()),
-            description=f"{titles[source]}: {shows}.",
-            **look,
-        )
+
+    def image(title: str, frames: AnyArray, said: Sequence[str], **more: Any) -> Images:
+        levels, description = to_uint8(frames, -top, top), f"{title}: {shows}."
+        return Images(title, levels, -top, top, captions=said, description=description, **more)
+
+    found = (
+        image(titles[source], frames, captions.get(source, ()), **look)
         for source, frames in pictures.found.items()
-    ]
+    )
+    return [image(truth, pictures.truth[None], [caption], simulation_only=True, **look), *found]
 
 
 def lasting(row: Sequence[Images], rounds: int) -> list[Images]:
@@ -222,7 +192,10 @@ def lasting(row: Sequence[Images], rounds: int) -> list[Images]:
 def mosaic(pictures: AnyArray, columns: int | None = None) -> AnyArray:
     """Pictures (count, rows, columns) side by side, a line of grey between them."""
     count, rows, width = pictures.shape
-    wide = columns or _columns(count, 1.5 * rows / width)
+    wanted = max(1.0, math.sqrt(1.5 * rows / width * count))
+    # As near to the wanted shape as full rows allow.
+    fits = range(1, count + 1)
+    wide = columns or min(fits, key=lambda wide: (-count % wide) + 2 * abs(wide - wanted))
     high = math.ceil(count / wide)
     sheet = np.full((high * (rows + 1) - 1, wide * (width + 1) - 1), 0.5)
     for number, picture in enumerate(pictures):
@@ -249,12 +222,5 @@ def sheet(
     **look: Any,
 ) -> Images:
     """Pictures of every round side by side, in grey."""
-    shown = frames(pictures, columns)
-    said: dict[str, Any] = {"captions": captions, "description": description}
-    return Images(title, shown, palette="grey", show_scale=False, **said, **look)
-
-
-def _columns(count: int, shape: float) -> int:
-    """Pictures in a row: as near to the wanted shape as full rows allow."""
-    wanted = max(1.0, math.sqrt(shape * count))
-    return min(range(1, count + 1), key=lambda wide: (-count % wide) + 2 * abs(wide - wanted))
+    plain: dict[str, Any] = {"palette": "grey", "show_scale": False, "description": description}
+    return Images(title, frames(pictures, columns), captions=captions, **plain, **look)

@@ -9,8 +9,6 @@ from fedpca_core.settings import Settings
 
 @dataclass(frozen=True)
 class Preset:
-    """One entry of the list of presets."""
-
     #: Short name for links and the command line; unique among all presets.
     name: str
     #: title, point: What it is called, and the one thing it shows.

@@ -1,4 +1,4 @@
-"""A study: settings in, results out, step by step.
+"""A study: settings in, results out, step by step, whole or in pieces.
 
 Everything that a page computes is a study, and a study serves everything: the page draws its
 result while it grows, the command line prints its tables, the download writes them, the cache
@@ -7,15 +7,15 @@ keep what there is.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, ClassVar, Generic, TypeVar, get_args
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, get_args
 
 import pandas as pd
 
 from fedpca_core.settings import Settings, Value
-from fedpca_core.steps import Run
+from fedpca_core.steps import Run, Step, changed
 from fedpca_core.study.here import named
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
@@ -25,27 +25,20 @@ R = TypeVar("R")
 
 
 class Study(ABC, Generic[S, R]):
-    """One computation of the laboratory.
-
-    ``key``: Unique among all studies; names files and cache entries.
-    ``settings``: What it runs from, as ``Study[...]`` says; several studies of a page share one
-        class.
-    ``opened_by``: The field of the settings that opens it on its page, and the value that does;
-        None: it is always shown.
-    ``seconds``: When a page gives up on it.
-    ``most``: What it takes at the most, where its settings make no great difference; others
-        override `cost`.
-    ``look``: The most that each may be in a first look, where many wait; empty: there is none.
-    """
-
+    #: Unique among all studies; names files and cache entries.
     key: ClassVar[str]
     title: ClassVar[str]
+    #: What it runs from, as ``Study[...]`` says; several studies of a page share one class.
     settings: ClassVar[type[Settings]]
     #: Fields that the run reads; None stands for all that are not of the view.
     reads: ClassVar[frozenset[str] | None] = None
+    #: The field of the settings that opens it on its page, and the value that does; None: always.
     opened_by: ClassVar[tuple[str, Value] | None] = None
+    #: When a page gives up on it.
     seconds: ClassVar[float] = 120.0
+    #: What it takes at the most, where its settings make no difference; others override `cost`.
     most: ClassVar[Cost]
+    #: The most that each field may be in a first look, where many wait; empty: there is none.
     look: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -55,21 +48,18 @@ class Study(ABC, Generic[S, R]):
                 cls.settings = one
 
     def wanted(self, settings: S) -> bool:
-        """Whether the page shows this study with these settings."""
+        """Whether the page shows it with these settings."""
         if self.opened_by is None:
             return True
         name, value = self.opened_by
         return bool(getattr(settings, name) == value)
 
     def cost(self, settings: S, data: OwnData | None = None) -> Cost:
-        """What a run from these settings will take, estimated without running anything."""
+        """What a run will take, estimated without running anything."""
         return self.most
 
     def first_look(self, settings: S) -> S | None:
-        """Settings whose result shows the outlines of the picture sooner; None where none would.
-
-        Who asks while many others do gets it before the rest. It is no part of the result.
-        """
+        """Settings whose result shows the outlines sooner, where many wait; None if none would."""
         less = {name: most for name, most in self.look.items() if getattr(settings, name) > most}
         return replace(settings, **less) if less else None
 
@@ -84,7 +74,7 @@ class Study(ABC, Generic[S, R]):
         return f"A first look ({', '.join(sizes)})"
 
     def in_pieces(self, settings: S) -> Any:
-        """Itself where its work falls into pieces (`fedpca_core.study.pieces`); None elsewhere."""
+        """Itself where its work falls into pieces (`InPieces`); None elsewhere."""
         return None
 
     def outlined(self, outlines: R) -> R:
@@ -92,8 +82,7 @@ class Study(ABC, Generic[S, R]):
         return outlines
 
     def needs(self, settings: S) -> tuple[str, ...]:
-        """Keys of the public data sets that a run reads: it is refused before it begins where one
-        is not on this machine."""
+        """Keys of the public data sets that a run reads; where one is missing it is refused."""
         return named(settings) if self.reads is None or "problem" in self.reads else ()
 
     @abstractmethod
@@ -104,11 +93,7 @@ class Study(ABC, Generic[S, R]):
         """
 
     def tables(self, result: R, settings: S) -> dict[str, pd.DataFrame]:
-        """The result as tidy tables by name: what the page offers as CSV, the command line
-        prints and writes, and a test compares.
-
-        By default the result itself, or what is a table of its fields or entries.
-        """
+        """Tidy tables by name; by default itself, or what is a table of its fields or entries."""
         if isinstance(result, pd.DataFrame):
             return {self.key: result}
         held = result if isinstance(result, Mapping) else vars(result)
@@ -146,3 +131,107 @@ def registered(*studies: Study[Any, Any]) -> Mapping[str, Study[Any, Any]]:
     if len(found) < len(studies):
         raise ValueError("Two studies share a key.")
     return found
+
+
+class KeptPieces(Protocol):
+    """Where finished pieces are kept by their identity."""
+
+    def find(self, key: Hashable) -> Any:
+        """The piece, or None."""
+
+    def keep(self, key: Hashable, piece: Any) -> None:
+        """Keep a finished piece."""
+
+
+class InPieces(Study[S, R], Generic[S, R]):
+    """A study of independent pieces: starts, points of a sweep, sides, candidates.
+
+    They can be run anywhere and in any order: one after the other here, or on several processes by
+    the dashboard (`dashboard.shell.workers`). What a piece gives depends on nothing but its
+    identity, so what is kept of a run that was stopped is taken up by the next.
+
+    A piece is whatever tells it from the others, such as the number of a start. Where pieces are
+    settings, it is run from each; others say by `run_piece` and `piece_identity` what is done.
+    """
+
+    #: What the pieces are, for the progress bar.
+    unit: ClassVar[str] = "pieces"
+
+    def in_pieces(self, settings: S) -> Self | None:
+        return self if self.pieces(settings) else None
+
+    @abstractmethod
+    def pieces(self, settings: S) -> Sequence[Any]:
+        """The pieces, those to see first in front; none where the settings are of one piece."""
+
+    def piece(self, settings: Any, data: OwnData | None) -> Run[Any]:
+        """The work of settings that are of one piece."""
+        return self.run(settings, data)
+
+    def run_piece(self, settings: S, which: Any, data: OwnData | None) -> Run[Any]:
+        """The work of one of several pieces."""
+        return self.run(which, data)
+
+    def piece_identity(self, settings: S, which: Any, data: OwnData | None) -> Hashable:
+        if hasattr(which, "parameters"):  # settings
+            return self.identity(which, data)
+        return self.identity(settings, data), which
+
+    @abstractmethod
+    def gathered(self, settings: S, found: Sequence[Any]) -> R | None:
+        """One result from those of the pieces that are done, in the order of `pieces`.
+
+        The last may be of a piece that is not done yet. None while there is nothing to show.
+        """
+
+    def stages(self, settings: S) -> Sequence[int]:
+        """How many pieces may already be `enough`; whoever runs them asks there and nowhere else,
+        so that the result does not hang on how fast each was."""
+        return ()
+
+    def narrowed(self, settings: S, which: Any, before: R) -> Any:
+        """A piece as it is run, once it is known what the last stage ``before`` it came to."""
+        return which
+
+    def enough(self, settings: S, result: R | None) -> bool:
+        """Whether the pieces that are left are not needed."""
+        return False
+
+    def said(self, done: int, pieces: int, doing: str) -> str:
+        """How far the pieces have come, for the progress bar."""
+        return f"{done} of {pieces} {self.unit}: {doing}"
+
+    def run(
+        self, settings: S, data: OwnData | None = None, kept: KeptPieces | None = None
+    ) -> Run[R]:
+        """Run the pieces in their order, but for those that are ``kept``."""
+        pieces = self.pieces(settings)
+        if not pieces:
+            return (yield from self.piece(settings, data))
+        found: list[Any] = []
+        stages, before = self.stages(settings), None
+
+        def news(step: Step[Any]) -> Step[R]:
+            growing = [] if step.result is None else [step.result]
+            so_far = self.gathered(settings, found + growing) if growing else None
+            fraction = (len(found) + step.fraction) / len(pieces)
+            return Step(fraction, self.said(len(found), len(pieces), step.text), so_far)
+
+        for which in pieces:
+            if before is not None:
+                which = self.narrowed(settings, which, before)
+            key = self.piece_identity(settings, which, data)
+            one = None if kept is None else kept.find(key)
+            if one is None:
+                one = yield from changed(self.run_piece(settings, which, data), news)
+                if kept is not None:
+                    kept.keep(key, one)
+            found.append(one)
+            done, now = len(found), self.gathered(settings, found)
+            if done in stages:
+                before = now
+                if self.enough(settings, now):
+                    break
+            yield Step(done / len(pieces), self.said(done, len(pieces), "done"), now)
+        assert now is not None
+        return now

@@ -17,7 +17,7 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.settings import Settings, Value
 from fedpca_core.steps import Part, Run, Step, changed
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.pieces import InPieces
+from fedpca_core.study.study import InPieces
 
 S = TypeVar("S", bound=Settings)
 
@@ -40,8 +40,6 @@ class Band:
 
 @dataclass(frozen=True, eq=False)
 class Swept:
-    """What a sweep measured."""
-
     #: The field that varied.
     parameter: str
     #: Columns value, seed, series, measure, result: one number a row.
@@ -51,7 +49,6 @@ class Swept:
 
     @property
     def series(self) -> list[str]:
-        """Names of the series, in the order they came."""
         return list(dict.fromkeys(self.table["series"]))
 
     def of(self, measure: str) -> pd.DataFrame:
@@ -59,36 +56,27 @@ class Swept:
         return self.table[self.table["measure"] == measure]
 
     def band(self, series: str, measure: str) -> Band:
-        """One series' measure over the values."""
         rows = self.of(measure)
         grouped = rows[rows["series"] == series].groupby("value", sort=True)["result"]
         spread = grouped.agg(["median", "min", "max"])
-        return Band(
-            spread.index.to_numpy(dtype=float),
-            *(spread[name].to_numpy(dtype=float) for name in ("median", "min", "max")),
-        )
+        return Band(spread.index.to_numpy(dtype=float), *spread.to_numpy(dtype=float).T)
 
 
 class Sweep(InPieces[S, Swept], Generic[S]):
-    """A study of one parameter; subclasses say which values and what to measure there.
+    """A study of one parameter; subclasses say which values and what to measure there."""
 
-    ``along``: The field that varies and its values, unless the settings choose them.
-    """
-
+    #: The field that varies and its values, unless the settings choose them.
     along: ClassVar[tuple[str, Sequence[Value]]]
 
     def parameter(self, settings: S) -> str:
-        """The field that varies."""
         return self.along[0]
 
     def values(self, settings: S) -> Sequence[Value]:
-        """Its values, in the order they are computed."""
         return self.along[1]
 
     def seeds(self, settings: S) -> Sequence[int]:
         """Seeds over which the band is taken; the settings' own by default."""
-        seed: int = getattr(settings, "seed", 0)
-        return (seed,)
+        return (getattr(settings, "seed", 0),)
 
     def at(self, settings: S, value: Value, seed: int) -> S:
         """The settings with the parameter at ``value``, and ``seed``.
@@ -127,7 +115,12 @@ class Sweep(InPieces[S, Swept], Generic[S]):
             if isinstance(measured, str):
                 refusals[value] = measured
             else:
-                rows += listed(value, seed, measured)
+                at = {"value": value, "seed": seed}
+                rows += [
+                    {**at, "series": series, "measure": measure, "result": number}
+                    for series, numbers in measured.items()
+                    for measure, number in numbers.items()
+                ]
         if refusals and not rows:
             require(len(found) < len(points), next(iter(refusals.values())))
             return None
@@ -139,12 +132,3 @@ class Sweep(InPieces[S, Swept], Generic[S]):
 
     def tables(self, result: Swept, settings: S) -> dict[str, pd.DataFrame]:
         return {"sweep": result.table.rename(columns={"value": result.parameter})}
-
-
-def listed(value: Value, seed: int, measured: Measured) -> list[dict[str, object]]:
-    """One row of the table for each number."""
-    return [
-        {"value": value, "seed": seed, "series": series, "measure": measure, "result": number}
-        for series, numbers in measured.items()
-        for measure, number in numbers.items()
-    ]

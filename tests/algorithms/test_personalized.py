@@ -15,7 +15,7 @@ from fedpca_core.linalg.stiefel import polar, tangent, transpose
 from fedpca_core.metrics import personal as measures
 from fedpca_core.problems import personal_model as model
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.problems.personal import PersonalProblem, personal
+from fedpca_core.problems.personal_model import PersonalProblem, personal
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation, simulate

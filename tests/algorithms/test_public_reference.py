@@ -119,6 +119,25 @@ def test_noise_that_is_turned_with_its_product_keeps_its_law(uneven: fp.problems
     assert np.allclose(columns, spread[:, None], rtol=0.06)
 
 
+def test_the_rotation_of_an_upload_hides_no_product_with_the_squared_matrix(
+    uneven: fp.problems.Problem,
+) -> None:
+    """U = S W D with W D = S Z R orthonormal: then R is the inverse of U^T Z, and S^2 Z = U U^T Z.
+
+    Longer gaps leave R open, and so would a W that is not orthonormal.
+    """
+    for period, told in ((2, True), (3, False)):
+        method = FedPower(3, 4, products=12, period=period, decay=False, public=True)
+        (one, *_) = ran(uneven, method).transcript.exchanges
+        assert one.uploads is not None
+        probe = one.downlink["frame"]
+        for client in range(1, 4):
+            upload = one.uploads["product"][client]
+            power = np.linalg.matrix_power(uneven.client_data.dense()[client], period)
+            turned = np.allclose(upload @ (upload.T @ probe), power @ probe, rtol=1e-10)
+            assert turned == told
+
+
 def test_no_frame_travels_and_bytes_are_those_of_the_products(uneven: fp.problems.Problem) -> None:
     method = FedPower(3, 4, products=12, period=4, decay=False, noise=0.01)
     usual, public = ran(uneven, method), ran(uneven, replace(method, public=True))
@@ -208,11 +227,12 @@ def test_no_finding_is_about_public_records(uneven: fp.problems.Problem) -> None
             about(2)
 
 
-def test_a_method_around_it_says_who_is_public() -> None:
+def test_a_method_around_it_says_who_is_public_and_how_wide_frames_are() -> None:
     class Around(Wrapper):
         """Changes nothing."""
 
-    around = Around(FedPower(3, public=True, reference=1))
+    around = Around(FedPower(3, columns=5, public=True, reference=1))
+    assert around.width == 5
     assert around.public_clients == (1,) and list(around.protected(3)) == [0, 2]
     assert Noisy(fp.SSI(2), 0.1, 3).public_clients == ()
 

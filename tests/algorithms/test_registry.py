@@ -43,8 +43,10 @@ TOY = Method(
 @pytest.fixture(autouse=True)
 def toy() -> Iterator[None]:
     METHODS["toy"] = TOY
+    COMPARED["toy"] = ATTACKABLE["toy"] = TOY.title
     yield
-    del METHODS["toy"]
+    for listed in (METHODS, COMPARED, ATTACKABLE):
+        del listed["toy"]
 
 
 def test_it_is_in_links_and_files():

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from fedpca_core.anomaly import autoencoder
-from fedpca_core.anomaly.autoencoder import forward, split
-from fedpca_core.anomaly.bigan import BiGAN
+from fedpca_core.anomaly.autoencoder import BiGAN, forward, split
 from fedpca_core.errors import InvalidInput
 from fedpca_core.papers.registry import EXPERIMENTS
 from fedpca_core.problems import traffic

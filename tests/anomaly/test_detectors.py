@@ -8,10 +8,14 @@ import pytest
 from fedpca_core import InvalidInput
 from fedpca_core.algorithms import FedPG
 from fedpca_core.anomaly import autoencoder, detectors
-from fedpca_core.anomaly.evaluation import area, caught_at, caught_by_type, curves, evaluate
-from fedpca_core.anomaly.scores import (
+from fedpca_core.anomaly.evaluation import (
+    area,
     best_for_labels,
+    caught_at,
+    caught_by_type,
     contributions,
+    curves,
+    evaluate,
     quantile,
     reconstruct,
     score,
@@ -34,6 +38,20 @@ def done(work):
 @pytest.fixture(scope="module")
 def detection():
     return traffic.prepare(traffic.synthetic(), clients=100)
+
+
+def test_the_margin_of_an_area_holds_what_other_draws_give():
+    generator, areas = np.random.default_rng(0), []
+    for _ in range(400):
+        scores = np.concatenate([generator.exponential(1.0, 300), generator.exponential(3.0, 40)])
+        attack = np.repeat([False, True], [300, 40])
+        at = evaluate(attack, scores, 1.0)
+        areas.append((at.auc, at.auc_margin))
+    true = 3.0 / (3.0 + 1.0)  # one exponential above another
+    held = np.mean([abs(area - true) <= margin for area, margin in areas])
+    assert 0.92 <= held <= 0.98
+    perfect = evaluate(np.array([True, False]), np.array([1.0, 0.0]), 0.5)
+    assert perfect.auc == 1.0 and perfect.auc_margin > 0.9
 
 
 def test_score_is_the_squared_distance():
@@ -76,8 +94,8 @@ def test_metrics_by_hand():
     assert (judged.caught, judged.missed, judged.false_alarms, judged.quiet) == (2, 1, 1, 3)
     assert judged.accuracy == pytest.approx(5 / 7)
     assert judged.precision == judged.recall == judged.f1 == pytest.approx(2 / 3)
-    assert judged.false_negative_rate == pytest.approx(1 / 3)
-    assert judged.false_positive_rate == pytest.approx(1 / 4)
+    assert judged.fnr == pytest.approx(1 / 3)
+    assert judged.fpr == pytest.approx(1 / 4)
     pairs = [(a > n) + 0.5 * (a == n) for a in scores[attack] for n in scores[~attack]]
     assert judged.auc == pytest.approx(np.mean(pairs))
 
@@ -85,7 +103,7 @@ def test_metrics_by_hand():
 def test_always_alarm_has_the_share_of_attacks_as_accuracy(detection):
     judged = evaluate(detection.attack, np.zeros(len(detection.attack)), -np.inf)
     assert judged.accuracy == pytest.approx(detection.attack_share)
-    assert judged.recall == judged.false_positive_rate == 1
+    assert judged.recall == judged.fpr == 1
     assert judged.auc == 0.5
 
 
@@ -123,17 +141,17 @@ def test_types_share_out_the_attacks_caught(detection):
 def test_the_oracle_has_the_largest_youden_index(detection):
     scores = score(detection.records, detection.problem.target(6))
     best = evaluate(detection.attack, scores, best_for_labels(detection.attack, scores))
-    gain = best.recall - best.false_positive_rate
+    gain = best.recall - best.fpr
     for threshold in np.quantile(scores, np.linspace(0, 1, 101)):
         judged = evaluate(detection.attack, scores, threshold)
-        assert judged.recall - judged.false_positive_rate <= gain + 1e-12
+        assert judged.recall - judged.fpr <= gain + 1e-12
 
 
 def test_the_oracle_may_choose_never_to_alarm():
     attack = np.array([True, False, False])
     scores = np.array([0.0, 1.0, 2.0])
     judged = evaluate(attack, scores, best_for_labels(attack, scores))
-    assert judged.recall == judged.false_positive_rate
+    assert judged.recall == judged.fpr
 
 
 def test_quantiles_hold_on_training_records():

@@ -42,7 +42,7 @@ def test_centred_records_are_found_exactly_and_nothing_else_explains_them(count)
     found = attacks.records(moment(block - MEAN[:, None]), 1.0, MEAN, TOTAL)
     assert exact(found, block), found.note
     assert found.certificate.unique
-    assert found.certificate.signs_decided
+    assert not found.certificate.ambiguity
     assert found.certificate.largest_distance < 1e-6
     assert found.certificate.log10_chance < -12
     assert "Certified" in found.note
@@ -54,7 +54,7 @@ def test_uncentred_records_are_found_with_the_sign_that_is_brighter(count):
     found = attacks.records(moment(block))
     assert exact(found, block), found.note
     certificate = found.certificate
-    assert not certificate.signs_decided and not certificate.unique
+    assert not certificate.unique
     assert certificate.ambiguity == "each record may be its negative" and "negative" in found.note
     # The schema decides them: a pixel is never below 0.
     bounds = np.tile([0.0, 16.0], (64, 1))

@@ -3,7 +3,8 @@
 import numpy as np
 import streamlit as st
 
-from dashboard.player import Baseline, Curve, Heat, Images, Panel, chart, prepared
+from dashboard.player import chart, prepared
+from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Panel
 
 st.title("Replay fixture", anchor=False)
 rounds = st.slider("Rounds", 4, 40, 20, key="rounds")

@@ -157,7 +157,7 @@ def test_one_more_record_is_read_off_two_runs(open_page, other_dashboard):
     assert "True eigen-images" in main.inner_text() and page.locator("canvas").count() >= 6
     main.get_by_text("One more record").click()
     expect(main.get_by_text("The record that joined").last).to_be_visible()
-    settled(page)
+    drawn(page)  # what comes between pressing and letting go takes the switch away
     page.get_by_text("Compare with an earlier run").click()
     expect(page.get_by_role("switch", name="Compare with an earlier run")).to_be_checked()
     drawn(page)

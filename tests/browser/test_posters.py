@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import expect
 
 from dashboard.player.poster import header, markup, picture, views
-from dashboard.shell.earlier import MARK
+from dashboard.shell.meanwhile import MARK
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.catalogue import PRESETS, STUDIES
 from fedpca_core.steps import outcome

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.player import Curve, Panel
 from dashboard.player.component import frontend_script
 from dashboard.player.encode import encode
+from fedpca_core.study.panels import Curve, Panel
 from tests.browser.tools import ROOT, findings, listen, serve, settled, watch
 
 HERE = Path(__file__).resolve().parent

@@ -24,48 +24,81 @@ from weakref import WeakKeyDictionary
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from dashboard.shell.navigation import ENTRIES
 
 ROOT = Path(__file__).resolve().parents[2]
 
 # Resting means: connected, not running, nothing stale, for a tenth of a second on end. Right after
-# a click "not running" alone is wrong, because the click has not reached the server yet: what was
-# asked last is to be answered, but for the little that a server never answers. A timer looks, not a
-# frame: a page that is asked for frames paints them, on the processor.
+# a click "not running" alone is wrong, because the click has not reached the server yet: since what
+# was asked last a run has to have begun, but for the little that begins none; and after a run that
+# ended for another, that one. A timer looks, not a frame: a page that is asked for frames paints
+# them, on the processor.
 _SETTLED = """(limit) => new Promise((resolve) => {
   let since = 0;
-  const begun = performance.now();
+  const entered = performance.now();
   const look = () => {
     const app = document.querySelector('[data-testid="stApp"]');
     const now = performance.now();
-    const { asked, heard } = window.line ?? {};
+    const { asked, begun, follows } = window.line ?? {};
     const rests = app && app.dataset.testScriptState === 'notRunning'
-      && !(asked > heard && now - asked < 3000)
+      && !(asked > begun && now - asked < 3000) && !(follows > begun && now - follows < 3000)
       && app.dataset.testConnectionState === 'CONNECTED'
       && !document.querySelector('[data-stale="true"]');
     if (!rests) since = 0; else if (!since) since = now;
-    if (since && now - since > 100) return resolve(now - begun);
-    if (now - begun > limit) return resolve(-1);
+    if (since && now - since > 100) return resolve(now - entered);
+    if (now - entered > limit) return resolve(-1);
     setTimeout(look, 20);
   };
   look();
 })"""
 
-#: Runs in a page before its own scripts: notes when its line to the server was used.
-LINE = """(() => {
-  const line = window.line = { asked: 0, heard: 0 };
+_BEGINS = ForwardMsg.DESCRIPTOR.fields_by_name["new_session"].number
+_ENDS = ForwardMsg.DESCRIPTOR.fields_by_name["script_finished"].number
+
+#: Runs in a page before its own scripts: notes when it asked its server for something, and when it
+#: heard that a run begins, or that one has ended for another. All outer fields of a message are
+#: numbers, or lengths of what follows.
+LINE = (
+    """(() => {
+  const line = window.line = { asked: 0, begun: 0, follows: 0 };
+  const outline = (bytes) => {
+    const found = {};
+    let at = 0;
+    const number = () => {
+      let value = 0;
+      for (let unit = 1; ; unit *= 128) {
+        const byte = bytes[at++];
+        value += (byte & 127) * unit;
+        if (!(byte >= 128)) return value;
+      }
+    };
+    while (at < bytes.length) {
+      const tag = number(), value = number();
+      found[tag >> 3] = value;
+      if ((tag & 7) === 2) at += value;
+    }
+    return found;
+  };
   window.WebSocket = class extends WebSocket {
     constructor(...where) {
       super(...where);
-      this.addEventListener('message', () => { line.heard = performance.now(); });
+      this.addEventListener('message', ({ data }) => {
+        const heard = outline(new Uint8Array(data));
+        if (BEGINS in heard) line.begun = performance.now();
+        if (heard[ENDS] === EARLY) line.follows = performance.now();
+      });
     }
     send(what) {
       line.asked = performance.now();
       super.send(what);
     }
   };
-})()"""
+})()""".replace("BEGINS", str(_BEGINS))
+    .replace("ENDS", str(_ENDS))
+    .replace("EARLY", str(ForwardMsg.FINISHED_EARLY_FOR_RERUN))
+)
 
 # Nothing is computed or loaded, and every chart stands: ours say so, Streamlit's have their SVG.
 _DRAWN = """() => ['stProgress', 'stSkeleton'].every((name) =>

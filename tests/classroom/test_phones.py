@@ -9,12 +9,12 @@ import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from dashboard.classroom import phones
+from dashboard.classroom import rooms
 from dashboard.classroom.rooms import ROOMS, Question
 from dashboard.shell.document import Document
 from dashboard.shell.guard import HEADERS, Guard
 
-APP = Starlette(routes=phones.routes("/lab"), middleware=[Middleware(Guard), Middleware(Document)])
+APP = Starlette(routes=rooms.routes("/lab"), middleware=[Middleware(Guard), Middleware(Document)])
 ASKED = Question("After which message?", ("1", "2", "never"))
 
 
@@ -77,7 +77,7 @@ def test_a_phone_joins_guesses_and_sees_the_answer(code):
 
 
 def test_a_phone_waits_for_news_and_hears_them_at_once(code, monkeypatch):
-    monkeypatch.setattr(phones, "LOOK", 0.01)
+    monkeypatch.setattr(rooms, "LOOK", 0.01)
     phone = joined(code)
 
     async def wait():
@@ -95,7 +95,7 @@ def test_a_phone_waits_for_news_and_hears_them_at_once(code, monkeypatch):
 
 
 def test_nobody_waits_for_ever(code, monkeypatch):
-    monkeypatch.setattr(phones, "PATIENCE", 0.0)
+    monkeypatch.setattr(rooms, "PATIENCE", 0.0)
     assert ask(f"{code}/state", query=b"seen=1")[1]["version"] == 1
 
 

@@ -13,7 +13,7 @@ from fedpca_core.consensus import (
     operators,
     run,
 )
-from fedpca_core.consensus.generators import scalar_pair
+from fedpca_core.consensus.problems import scalar_pair
 from fedpca_core.consensus.verdicts import verdicts
 
 

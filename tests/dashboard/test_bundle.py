@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 from matplotlib.image import imread
 
-from dashboard.player import Baseline, Curve, Heat, Images, Panel, to_uint8
 from dashboard.player.printed import printed
 from dashboard.shell import bundle
 from fedpca_core.papers.sources import SOURCES, cited, reference
@@ -24,6 +23,7 @@ from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.settings import Settings
 from fedpca_core.steps import outcome
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Panel, to_uint8
 from fedpca_core.study.pca_settings import ConvergeSettings
 from tests.test_rooms import ROOT
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.player import Curve, Panel
 from dashboard.player.encode import encode
 from dashboard.player.poster import document, limits, picture
-from dashboard.shell import earlier, jobs, workers
+from dashboard.shell import jobs, meanwhile, workers
 from fedpca_core.questions.catalogue import PRESETS
 from fedpca_core.questions.converge.study import Convergence
+from fedpca_core.study.panels import Curve, Panel
 
 VIEW = encode(
     key="converge_view",
@@ -30,7 +30,7 @@ def folder(tmp_path, monkeypatch):
     parts = ["<h2>Above</h2>", BEFORE, *TOLD, AFTER, "<div>Below.</div>"]
     text = document("Uneven", "", parts, live="https://lab.example", colophon="")
     (tmp_path / "uneven.html").write_text(text, encoding="utf-8")
-    monkeypatch.setattr(earlier, "FOLDER", tmp_path)
+    monkeypatch.setattr(meanwhile, "FOLDER", tmp_path)
     return tmp_path
 
 
@@ -69,7 +69,7 @@ def test_a_poster_stands_until_the_result_is_there(folder, held) -> None:
     app = AppTest.from_function(page).run(timeout=60)
     assert not app.exception and not app.get("skeleton")
     assert [one.value for one in app.get("html")] == ["<div>Told.</div>"]  # up to the table
-    assert views(app) == [VIEW] and app.get("progress")[0].proto.text.startswith(earlier.MARK)
+    assert views(app) == [VIEW] and app.get("progress")[0].proto.text.startswith(meanwhile.MARK)
     held.set()
     chosen = PRESETS["uneven"].settings
     assert jobs.registry().find(Convergence().identity(chosen)).wait(60)
@@ -78,23 +78,23 @@ def test_a_poster_stands_until_the_result_is_there(folder, held) -> None:
 
 
 def test_without_the_folder_nothing_changes(held, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(earlier, "FOLDER", tmp_path / "nowhere")
+    monkeypatch.setattr(meanwhile, "FOLDER", tmp_path / "nowhere")
     app = AppTest.from_function(page).run(timeout=60)
     assert app.get("skeleton") and not views(app)
-    assert not app.get("progress")[0].proto.text.startswith(earlier.MARK)
+    assert not app.get("progress")[0].proto.text.startswith(meanwhile.MARK)
 
 
 def test_only_the_very_state_has_a_poster(folder) -> None:
     chosen = PRESETS["uneven"].settings
-    assert earlier.drawing(Convergence(), chosen) is not None
-    assert earlier.drawing(Convergence(), replace(chosen, measure="kkt")) is None
-    assert earlier.drawing(Convergence(), replace(chosen, seed=1)) is None
+    assert meanwhile.drawing(Convergence(), chosen) is not None
+    assert meanwhile.drawing(Convergence(), replace(chosen, measure="kkt")) is None
+    assert meanwhile.drawing(Convergence(), replace(chosen, seed=1)) is None
 
 
 def test_a_step_of_the_story_has_its_answer_only_after_the_guess() -> None:
     asked = PRESETS["story-2"].settings
-    assert not asked.shown and earlier.posed(asked).shown
-    assert asked not in earlier._names() and earlier.posed(asked) in earlier._names()
+    assert not asked.shown and meanwhile.posed(asked).shown
+    assert asked not in meanwhile._names() and meanwhile.posed(asked) in meanwhile._names()
 
 
 def test_the_parts_of_a_picture_come_back_as_they_were(folder) -> None:

@@ -6,21 +6,23 @@ from dataclasses import replace
 
 from streamlit.testing.v1 import AppTest
 
-from dashboard.shell import guarantee
+from dashboard.shell.parts import guaranteed
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
-from fedpca_core.study.facts import Facts, data_note
+from fedpca_core.study.facts import EPSILON, NOTICED, Facts, data_note
+from fedpca_core.study.parts import Fold, Table
 
 SMALL = PersonaliseSettings(features=8, components=2, clients=3, samples=20)
 
 
 def card(epsilon: float) -> None:
     """The script of a page that holds nothing but the card."""
-    from dashboard.shell import guarantee
+    from dashboard.shell.parts import lay_out
     from fedpca_core.questions.personalise.settings import PersonaliseSettings
     from fedpca_core.study.facts import Facts
+    from fedpca_core.study.parts import GuaranteeOf
 
     settings = PersonaliseSettings(features=8, components=2, clients=3, samples=20, epsilon=epsilon)
-    guarantee.card(Facts.of(settings.build()))
+    lay_out([GuaranteeOf(Facts.of(settings.build()))])
 
 
 def test_the_card_says_what_epsilon_means() -> None:
@@ -45,8 +47,9 @@ def test_what_the_card_says_is_not_said_again_in_the_note() -> None:
 
 def test_its_table_has_a_row_for_every_unit() -> None:
     facts = Facts.of(replace(SMALL, epsilon=1.0).build())
-    table = guarantee.meanings(facts)
+    (fold,) = (part for part in guaranteed(facts) if isinstance(part, Fold))
+    (table,) = (part.rows for part in fold.parts if isinstance(part, Table))
     assert list(table["What may be replaced"]) == list(facts.meanings())
-    assert list(table[guarantee.EPSILON])[:2] == ["1", "1.45"]
-    assert table[guarantee.NOTICED].iloc[0] == f"{100 * facts.guarantee.noticed(0.05):.3g}%"
+    assert list(table[EPSILON])[:2] == ["1", "1.45"]
+    assert table[NOTICED].iloc[0] == f"{100 * facts.guarantee.noticed(0.05):.3g}%"
     assert Facts.of(SMALL.build()).meanings() == {}

@@ -24,8 +24,7 @@ from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.privacy.study import PrivateRun
 from fedpca_core.questions.told import asked
-from fedpca_core.questions.trace.example import EXAMPLE, example
-from fedpca_core.questions.trace.opened import OpenedRun
+from fedpca_core.questions.trace.opened import EXAMPLE, OpenedRun, example
 from fedpca_core.questions.which.frontier import Frontier
 from fedpca_core.questions.which.recommendation import Recommendation
 from fedpca_core.questions.which.settings import FrontierSettings
@@ -207,7 +206,8 @@ def test_the_sheet_of_an_opened_run_holds_the_leak_and_what_would_have_stopped_i
     assert made.question.endswith("and what would have stopped it?")
     said = " ".join(made.answer)
     assert "has it: 20 of 20 records" in said and "No change that was tried" in said
-    assert {"Every client", "Facts of the run", "Defences"} <= set(made.tables)
+    shown = [name for name in made.tables if not name.startswith("First of")]
+    assert shown == ["Every client", "Defences", "Facts of the run"], "what is folded away is last"
     assert "What is known of every target" not in made.tables, "the run's own answer stands there"
     assert "LeakCheck" not in script.text(asks, list(results), file), "its settings are others"
 
@@ -324,7 +324,7 @@ def test_a_sheet_of_a_part_of_the_results_says_so(monkeypatch, advice):
 
     monkeypatch.setattr(share.layout, "download", offered)
     monkeypatch.setattr(share, "link", lambda _: LINK)
-    monkeypatch.setattr(share.figures, "kept", dict)
+    monkeypatch.setattr(share.printed, "kept", dict)
     asked = {"_job_leak_check": "what the page has asked for"}
     monkeypatch.setattr(share.jobs.st, "session_state", asked)
     monkeypatch.setattr(

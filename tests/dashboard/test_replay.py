@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dashboard.player import Baseline, Curve, Heat, Images, Panel, to_uint8
 from dashboard.player.component import FRONTEND, SCRIPTS, frontend_script
 from dashboard.player.encode import encode
 from fedpca_core.errors import InvalidInput
+from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Panel, to_uint8
 
 TYPES = {"f4": "<f4", "f8": "<f8", "u1": "u1"}
 

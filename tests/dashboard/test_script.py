@@ -16,8 +16,8 @@ from fedpca_core.questions.attack.reconstruction import ClientReconstruction
 from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.questions.which import frontier
 from fedpca_core.questions.which.frontier import Frontier
-from fedpca_core.questions.which.links import point
 from fedpca_core.questions.which.settings import VALUES, FrontierSettings
+from fedpca_core.questions.which.use import point
 from fedpca_core.settings import Settings
 from fedpca_core.steps import outcome
 from fedpca_core.study.own_data import OwnData
@@ -82,7 +82,7 @@ def test_every_point_reproduces_from_its_link_and_its_script_to_the_last_digit(
     for _, row in points.iterrows():
         method, value = row["method"], row["value"]
         alone = point(page, method, value)
-        link = share.address("https://lab.example/which", alone.query())
+        link = share.link(alone.query(), "https://lab.example/which")
         read = FrontierSettings.from_query(parse_qs(urlsplit(link).query, keep_blank_values=True))
         names = run(script.text(alone, [study]), tmp_path, monkeypatch)
         assert not read.notes and read.configuration == names["settings"]  # what is run, once

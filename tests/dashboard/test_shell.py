@@ -114,13 +114,13 @@ def test_cards_and_protection_words():
     ("parameters", "query"),
     [
         ({}, ""),
-        ({"seed": 3, "adaptive": True, "rho": 0.5}, "?seed=3&adaptive=true&rho=0.5"),
+        ({"seed": "3", "adaptive": "true", "rho": "0.5"}, "?seed=3&adaptive=true&rho=0.5"),
         ({"methods": ["SSI", "Local Power"]}, "?methods=SSI&methods=Local+Power"),
         ({"note": "a&b=c"}, "?note=a%26b%3Dc"),
     ],
 )
 def test_addresses_are_encoded(parameters, query):
-    got = share.address("https://lab.example/converge?old=1#part", parameters)
+    got = share.link(parameters, "https://lab.example/converge?old=1#part")
     assert got == f"https://lab.example/converge{query}"
 
 
@@ -143,3 +143,30 @@ def test_files_are_complete(monkeypatch):
         assert archive.namelist() == ["curve.csv"]
         assert archive.read("curve.csv").decode() == "round,ε\n0,1.5\n1,\n"
     assert json.loads(offered["settings.json"]) == {"seed": 3, "name": "ρ"}
+
+
+def cut_short() -> None:
+    import streamlit as st
+
+    from dashboard.shell import controls as module
+    from fedpca_core.study.pca_settings import ConvergeSettings
+
+    def ends(*_: object) -> None:
+        raise TimeoutError
+
+    drawn, module._widget = module._widget, ends
+    controls = module.Controls(ConvergeSettings, runs=["comparison"])
+    try:
+        controls.parameter("rounds")
+        st.text("it was drawn")
+    except TimeoutError:
+        controls._run_apart("rounds", None)
+    finally:
+        module._widget = drawn
+    st.text(f"{controls.settings().rounds == ConvergeSettings().rounds}")
+
+
+def test_a_dial_whose_drawing_was_cut_short_is_heard() -> None:
+    """Streamlit ends a run at any message, and calls back what the widget was given before."""
+    app = AppTest.from_function(cut_short).run()
+    assert not app.exception and app.text[0].value == "True"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,16 +14,20 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NewSession_pb2 import Config, CustomThemeConfig
 from streamlit.runtime import app_session
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+from streamlit.runtime.scriptrunner import script_runner
 from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
-from streamlit.runtime.state import SessionState
+from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from dashboard.shell import streamlit_internals as internals
 from dashboard.shell.document import rewritten
 from dashboard.shell.navigation import ENTRIES
 
 ROOT = Path(__file__).resolve().parents[2]
+RUN = script_runner.ScriptRunner, "_run_script"
+SCRIPT = script_runner, "exec_func_with_error_handling"
 
 
 @pytest.fixture
@@ -29,8 +35,8 @@ def as_streamlit_has_it(monkeypatch) -> None:
     """Nothing of Streamlit's is replaced before the test, nor after it."""
     written = [(app_session, f"_populate_{part}_msg") for part in ("theme", "config")]
     requests = app_session.AppSession, "request_rerun"
-    keys = SessionState, "_keys"
-    for owner, name in ((ForwardMsgQueue, "clear"), requests, keys, *written):
+    values = (SafeSessionState, "__init__")
+    for owner, name in ((ForwardMsgQueue, "clear"), requests, values, RUN, SCRIPT, *written):
         now = getattr(owner, name)
         monkeypatch.setattr(owner, name, getattr(now, "__wrapped__", now))
 
@@ -96,9 +102,10 @@ def test_a_fragment_is_drawn_and_run_again_either_way(request, there) -> None:
 
 
 def test_nothing_is_prepared_and_nothing_asked_for_early(missing) -> None:
-    before = ForwardMsgQueue.clear, app_session._populate_theme_msg
+    owned = (ForwardMsgQueue, "clear"), (app_session, "_populate_theme_msg")
+    before = [getattr(*one) for one in (*owned, RUN, SCRIPT)]
     internals.prepare(50)
-    assert (ForwardMsgQueue.clear, app_session._populate_theme_msg) == before
+    assert [getattr(*one) for one in (*owned, RUN, SCRIPT)] == before
     assert internals.scripts("") == [] and not internals.overtaken()
     assert rewritten(b"<head></head>") == b"<head></head>"
 
@@ -153,6 +160,120 @@ def test_nobody_is_heard_where_no_page_runs() -> None:
     thread.start()
     thread.join()
     assert heard == [False]
+
+
+# ---------------------------------------------------------------------- whose turn it is
+@pytest.fixture
+def one_place(monkeypatch, as_streamlit_has_it) -> Callable[..., threading.Thread]:
+    """Begins a run of Streamlit's, one script after the other, in a thread of its own.
+
+    One runs at a time.
+    """
+    monkeypatch.setattr(internals, "_places", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(*SCRIPT, lambda func, ctx: func())
+
+    def parts(self: None, *each: Callable[[], None]) -> None:
+        for one in each:
+            script_runner.exec_func_with_error_handling(one, None)
+
+    monkeypatch.setattr(*RUN, parts)
+    internals.take_turns()
+
+    def begin(*scripts: Callable[[], None]) -> threading.Thread:
+        def run() -> None:
+            with suppress(ZeroDivisionError):
+                script_runner.ScriptRunner._run_script(None, *scripts)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread
+
+    return begin
+
+
+def test_a_run_waits_for_its_turn_and_gives_it_back_also_where_it_breaks(one_place) -> None:
+    began, go_on, order = threading.Event(), threading.Event(), []
+
+    def first() -> None:
+        began.set()
+        go_on.wait(30)
+        order.append("first")
+        1 / 0  # noqa: B018
+
+    runs = [one_place(first)]
+    assert began.wait(30)
+    runs.append(one_place(lambda: order.append("second")))
+    assert order == []
+    go_on.set()
+    for run in runs:
+        run.join(30)
+    assert order == ["first", "second"]
+
+
+def test_a_callback_and_the_parts_that_it_asks_for_are_one_turn(one_place) -> None:
+    began, go_on, order = threading.Event(), threading.Event(), []
+
+    def callback() -> None:
+        began.set()
+        go_on.wait(30)
+
+    runs = [one_place(callback, lambda: order.append("parts"))]
+    assert began.wait(30)
+    runs.append(one_place(lambda: order.append("another")))
+    go_on.set()
+    for run in runs:
+        run.join(30)
+    assert order == ["parts", "another"]
+
+
+def test_a_run_that_waits_for_something_lets_others_run(one_place) -> None:
+    began, came, order = threading.Event(), threading.Event(), []
+
+    def first() -> None:
+        began.set()
+        with internals.aside():
+            assert came.wait(30)
+        order.append("first")
+
+    def second() -> None:
+        came.set()
+        order.append("second")
+
+    run = one_place(first)
+    assert began.wait(30)
+    one_place(second).join(30)
+    run.join(30)
+    assert order == ["second", "first"], "it takes its turn again when it has what it waited for"
+
+
+def test_a_page_that_waits_for_its_turn_has_said_that_it_runs(
+    monkeypatch, as_streamlit_has_it
+) -> None:
+    internals.take_turns()
+    runners, heard = [], []
+    run = LocalScriptRunner.run
+
+    def noted(self, *given, **named):
+        runners.append(self)
+        return run(self, *given, **named)
+
+    monkeypatch.setattr(LocalScriptRunner, "run", noted)
+    monkeypatch.setattr(internals, "_enter", lambda: heard.append([*runners[-1].events]))
+    AppTest.from_string("").run(timeout=30)
+    assert [script_runner.ScriptRunnerEvent.SCRIPT_STARTED in events for events in heard] == [True]
+
+
+def test_a_run_that_never_ends_holds_nobody_up_for_ever(monkeypatch, one_place) -> None:
+    monkeypatch.setattr(internals, "LONGEST_SECONDS", 0.01)
+    began, for_ever, ran = threading.Event(), threading.Event(), threading.Event()
+    stuck = one_place(lambda: (began.set(), for_ever.wait()))
+    assert began.wait(30)
+    for _ in range(2):  # who had no place gives none back
+        ran.clear()
+        one_place(ran.set).join(30)
+        assert ran.is_set() and stuck.is_alive()
+    for_ever.set()
+    stuck.join(30)
 
 
 # ---------------------------------------------------------------------- the theme
@@ -334,21 +455,35 @@ def test_streamlit_itself_keeps_the_orphans(as_streamlit_has_it) -> None:
     assert left(queue) == [[0, 3, 0, 0], [0, 3, 0, 0, 0], [0, 4], [0, 4, 0]]
 
 
-def test_values_that_change_while_they_are_listed_are_listed_again(
-    monkeypatch, as_streamlit_has_it
+# ---------------------------------------------------------------------- two runs of one session
+def held_up(first: SafeSessionState, second: SafeSessionState) -> bool:
+    """Whether a run's write waits while another looks at the session's values."""
+    written = threading.Event()
+
+    def write() -> None:
+        second["written meanwhile"] = 2
+        written.set()
+
+    other = threading.Thread(target=write, daemon=True)
+    with first.query_params():
+        other.start()
+        waited = not written.wait(0.2)
+    other.join(30)
+    assert written.is_set()
+    return waited
+
+
+def test_a_run_that_was_replaced_does_not_write_into_what_the_next_one_reads(
+    as_streamlit_has_it,
 ) -> None:
-    """Another run of the session writes one in the middle of it."""
-    widget_of = SessionState._get_widget_id
-
-    def meddled(self: SessionState, key: str) -> str:
-        self._new_session_state["written meanwhile"] = 2
-        return widget_of(self, key)
-
-    monkeypatch.setattr(SessionState, "_get_widget_id", meddled)
+    internals.share_locks()
     state = SessionState()
-    state._new_session_state["value"] = 1
-    with pytest.raises(RuntimeError, match="changed size"):
-        _ = state.filtered_state
-    del state._new_session_state["written meanwhile"]
-    internals.look_again()
-    assert state.filtered_state == {"value": 1, "written meanwhile": 2}
+    first, second = (SafeSessionState(state, lambda: None) for _ in range(2))
+    assert held_up(first, second)
+    assert not held_up(first, SafeSessionState(SessionState(), lambda: None)), "another's session"
+
+
+def test_streamlit_itself_lets_both_write(as_streamlit_has_it) -> None:
+    """Where it does no longer, `share_locks` can go."""
+    state = SessionState()
+    assert not held_up(*(SafeSessionState(state, lambda: None) for _ in range(2)))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.shell import page
+from dashboard.views import front
 
-DASHBOARD = Path(page.__file__).resolve().parent.parent
+DASHBOARD = Path(front.__file__).resolve().parent.parent
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from fedpca_core.steps import Step, outcome
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
-from fedpca_core.study.pieces import InPieces
+from fedpca_core.study.study import InPieces
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = STUDIES["convergence"]

@@ -6,9 +6,8 @@ import pytest
 pytest.importorskip("flwr", reason="Flower is optional: pip install -r requirements-flower.txt")
 
 import fedpca_core as fp
-from fedpca_core.algorithms.registry import COMPARED
+from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.errors import InvalidInput
-from fedpca_core.study.build import build_algorithm
 from fedpca_core.study.pca_settings import ConvergeSettings
 from fedpca_flower.job import FedJob
 from fedpca_flower.records import opened, packed, payload
@@ -21,7 +20,7 @@ def test_a_settings_file_is_a_job(method, tmp_path):
     path.write_text(settings.to_json())
     expected = FedJob.of({"settings": str(path), "method": method})
     assert expected == FedJob.of({"settings": settings.to_json(), "method": method})
-    assert expected.algorithm == build_algorithm(method, settings)
+    assert expected.algorithm == METHODS[method].make(settings)
     assert (expected.clients, expected.participation) == (7, 0.5)
     assert expected.budget == {"epsilon": 2.0, "delta": settings.delta, "clip": settings.clip_norm}
     assert FedJob.of({"settings": settings.to_json(), "method": method, "rounds": 3}).rounds == 3

@@ -11,7 +11,7 @@ import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
 from fedpca_core.streams import Streams
 from fedpca_flower.job import FedJob
-from fedpca_flower.own import ClientStreams
+from fedpca_flower.kept import ClientStreams
 from fedpca_flower.server_app import run
 from tests.engines.local_grid import LocalGrid
 from tests.engines.small_federation import CLIENTS, over_a_grid, written

@@ -24,7 +24,7 @@ from fedpca_core.questions.which.use import Use
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
-from fedpca_flower import masks, secure
+from fedpca_flower import client_app, secure
 from fedpca_flower.job import FedJob
 from fedpca_flower.server_app import app as server_app
 from fedpca_flower.server_app import run
@@ -202,14 +202,14 @@ def test_the_company_of_shared_noise_stays_the_same(tmp_path, monkeypatch):
     written(tmp_path)
     job = FedJob(fp.BlockKrylov(3), CLIENTS, budget=BUDGET, colluding=1, timeout=0.05, **OPTIONS)
     federation = LocalGrid(nodes(tmp_path), {})
-    deal, others = masks.deal, secure.key(secure.new_seed())[1]
+    deal, others = client_app.deal, secure.key(secure.new_seed())[1]
 
-    def forged(me, told):
+    def forged(me, told, groups):
         if told["occasion"].startswith("2/") and me.client != 4:
             told["keys"] = {**told["keys"], "4": others}
-        return deal(me, told)
+        return deal(me, told, groups)
 
-    monkeypatch.setattr(masks, "deal", forged)
+    monkeypatch.setitem(client_app.ANSWERS, "deal", forged)
     with pytest.raises(InvalidInput, match="clients of its first sum"):
         run(federation, replace(job, patience=0.1))
 

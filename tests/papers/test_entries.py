@@ -6,7 +6,7 @@ import io
 import pytest
 
 from fedpca_core.errors import InvalidInput
-from fedpca_core.papers.files import PAPERS, paper, read
+from fedpca_core.papers.entries import PAPERS, paper, read
 from fedpca_core.papers.judge import read_as
 from fedpca_core.papers.measured import measured
 from fedpca_core.papers.registry import keys_of, results
@@ -108,6 +108,11 @@ def test_what_is_read_is_there():
                   for name, _ in one.numbers}  # fmt: skip
         asked = {entry.series, *entry.each, *entry.chain} - {""}
         assert found or not asked <= series or entry.over, entry.name
+
+
+def test_a_reading_that_is_not_as_stated_names_what_it_sets_aside():
+    named = {r.name: r for e in ENTRIES for r in e.readings if "stated" in r.name}
+    assert len(named) > 5 and [name for name, one in named.items() if not one.instead] == []
 
 
 def test_all_methods_of_a_table_have_the_same_readings():

@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 
 from fedpca_core.errors import InvalidInput
-from fedpca_core.papers.entries import Entry, Reading
+from fedpca_core.papers.entries import PAPERS, Entry, Reading, paper
 from fedpca_core.papers.experiment import COLUMNS
-from fedpca_core.papers.files import PAPERS, paper
 from fedpca_core.papers.judge import CASES, STATED, WORDS, Tried, Verdict, judge, together
 from fedpca_core.papers.measured import OVER, Cells, interval, measured
 from fedpca_core.papers.registry import ENTRIES, EXPERIMENTS, keys_of, verdicts, verdicts_of
@@ -67,12 +66,18 @@ def test_an_interval_too_wide_reproduces_nothing():
     assert few.word == "undetermined" and few.tried[0].wide
 
 
+def test_data_that_are_not_the_papers_reproduce_nothing():
+    other = replace(NUMBER, other_data="Ours is another release.")
+    found = judge(other, results(cells(10.0, 10.1, 9.9)))
+    assert found.word == "undetermined" and "another release" in found.why
+
+
 def test_how_many_readings_agree_too_widely_is_counted():
     one = cells(2.0, 10.0, 40.0)
-    assert judge(NUMBER, results(one)).why.startswith("Ours agrees, but is of too few starts")
+    assert "lies within our range, which" in judge(NUMBER, results(one)).why
     several = replace(NUMBER, readings=(LATER, UNTRIED))
     both = judge(several, results(one, cells(2.0, 10.0, 41.0, measure="m, later")))
-    assert both.why.startswith("In 2 of 2 readings ours agrees")
+    assert "within our range in 2 of 2 readings" in both.why
 
 
 def test_what_a_run_has_chosen_is_a_reading():
@@ -98,7 +103,7 @@ def test_under_a_reading_it_is_named():
     entry = replace(NUMBER, readings=(LATER,))
     found = judge(entry, results(cells(7.0, 7.0, 7.0), cells(10.0, 10.0, 10.0, measure="m, later")))
     assert found.word == "reproduced under a reading" and found.shown.reading == "later"
-    assert [one.reading for one in found.tried] == [STATED, "later"]
+    assert [one.reading for one in found.tried] == ["later", STATED]
 
 
 def test_it_differs_only_where_nothing_is_left_to_try():
@@ -149,7 +154,8 @@ def test_cases_are_counted_and_prove_nothing():
     assert found.word == "reproduced"
     assert found.why == "It held in 1,000 of 1,000 cases, which is no proof. So."
     bound = replace(CLAIM, kind="statement", holds={"at_most": 1.000001})
-    assert "held in 3 of 3 seeds, which is no proof" in judge(bound, results(cells(1, 1, 1))).why
+    assert "held in 3 of 3 seeds, which is no proof" in judge(bound, results(cells(1, 0.9, 1))).why
+    assert "held in every case that was run" in judge(bound, results(cells(1, 1, 1))).why
     # Both sides of an identity, a claim of an experiment, what is usual: nothing is added.
     near = results(cells(1e-15, 1e-16, 0.0))
     assert judge(replace(bound, holds={"at_most": 1e-9}), near).why == ""
@@ -172,7 +178,7 @@ def test_numbers_that_follow_from_one_that_is_given_count_once():
         replace(NUMBER, readings=(replace(LATER, given=("other",)),)),
         results(cells(1, 1, 1), cells(10, 10, 10, measure="m, later")),
     )
-    assert [tried.follows for tried in made.tried] == [False, True]
+    assert [tried.follows for tried in made.tried] == [True, False]
 
 
 def test_numbers_of_a_row_come_from_one_reading():
@@ -267,6 +273,10 @@ def test_claims_at_a_smaller_size_are_left_open():
 
 #: What tells that a demonstration compares instead of showing two sides that are equal.
 COMPARED = re.compile(r"[<>]|\b(?:max|min|argmax|argmin)\(|eigvalsh|matrix_rank")
+
+
+def test_every_verdict_says_why():
+    assert [name for name, found in verdicts().items() if not found.why] == []
 
 
 def test_what_is_shown_of_some_cases_is_proved_or_counted():

@@ -11,11 +11,10 @@ import pytest
 from fedpca_core.__main__ import main
 from fedpca_core.errors import InvalidInput
 from fedpca_core.papers import iot_runs, personal_runs
-from fedpca_core.papers import reproduce as runner
+from fedpca_core.papers import results as runner
 from fedpca_core.papers.experiment import Cell, Experiment, Number
 from fedpca_core.papers.registry import ENTRIES, EXPERIMENTS, quote, results
-from fedpca_core.papers.reproduce import reproduce
-from fedpca_core.papers.results import commit, shipped, write_results
+from fedpca_core.papers.results import commit, reproduce, shipped, write_results
 from fedpca_core.questions.papers.page import PapersSettings
 from fedpca_core.steps import Step, outcome
 from scripts.stored import add

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fedpca_core.errors import InvalidInput
-from fedpca_core.papers.files import PAPERS, paper
+from fedpca_core.papers.entries import PAPERS, paper
 from tests.papers import texts
 
 
@@ -55,6 +55,15 @@ def test_an_entry_at_another_line_is_misplaced(key, found):
     one = paper(key)
     moved = tuple(replace(entry, line=1) for entry in one.entries)
     assert len(texts.misplaced(replace(one, entries=moved), found[key])) > 0.9 * len(moved)
+
+
+@pytest.mark.parametrize("key", PAPERS)
+def test_an_entry_stands_in_the_section_that_it_names(key, found):
+    one = paper(key)
+    assert texts.elsewhere(one, found[key]) == []
+    moved = replace(one, entries=tuple(replace(entry, line=1) for entry in one.entries))
+    named = [entry for entry in one.entries if texts.PLACED.search(entry.place)]
+    assert len(texts.elsewhere(moved, found[key])) > 0.8 * len(named)
 
 
 @pytest.mark.parametrize("key", PAPERS)

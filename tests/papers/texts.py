@@ -17,8 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fedpca_core.errors import require
-from fedpca_core.papers.entries import Paper
-from fedpca_core.papers.files import PAPERS, paper
+from fedpca_core.papers.entries import PAPERS, Paper, paper
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "papers"
 
@@ -37,6 +36,11 @@ STATEMENT = re.compile(
     r"^\W*((?:Theorem|Lemma|Proposition|Corollary|Remark|Definition|Ass+umption|Fact|Example|"
     r"Algorithm) [IV\d]+(?:\.\d+)?)(?=\.?$|[.:] | \(| [A-Z])"
 )
+
+#: The head of a section: "3.1 Subproblems", "V-B1 Efficiency", "IV. PROOF", "A. Useful relations".
+HEAD = re.compile(r"^(?:(\d(?:\.\d+)*) |([IVX]+)(-[A-Z]\d*)?\.? |([A-Z])\. )[A-Z]")
+#: Sections that an entry's place names: one, or the first and the last.
+PLACED = re.compile(r"\bSections? ([\dIVX][\w.-]*)(?: (and|to) ([\w.-]+))?")
 
 
 def folder() -> Path | None:
@@ -124,6 +128,42 @@ def numbers(text: str) -> list[str]:
     """The numbers of a line, in digits or in words, without formulas that come twice."""
     clean = FORMULA.sub("", text)
     return [*NUMBER.findall(clean), *WORD.findall(clean)]
+
+
+def sections(lines: Sequence[str]) -> dict[str, range]:
+    """Lines, from 1, of every section whose head the text has kept."""
+    heads, part = [], ""
+    for number, line in enumerate(lines, 1):
+        if head := HEAD.match(line):
+            digits, roman, more, letter = head.groups()
+            part = roman or part
+            name = digits or (f"{part}-{letter}" if letter and not roman else f"{part}{more or ''}")
+            heads.append((name, number))
+    ends = {
+        name: next((n for other, n in heads if n > first and not _within(other, name)), len(lines))
+        for name, first in heads
+    }
+    return {name: range(first, ends[name]) for name, first in heads}
+
+
+def _within(other: str, name: str) -> bool:
+    """Whether a section is a part of another: 3.1 of 3, V-B1 of V-B and of V."""
+    more = other.removeprefix(name)
+    return more != other and (more[:1] in ".-" or (name[-1].isalpha() and more[0].isdigit()))
+
+
+def elsewhere(one: Paper, lines: Sequence[str]) -> list[str]:
+    """Entries whose line is not in the section that their place names."""
+    known, found = sections(lines), []
+    for entry in one.entries:
+        named = PLACED.search(entry.place)
+        first, joined, last = named.groups() if named else ("", None, None)
+        if first in known and (last or first) in known:
+            begins, ends = known[first], known[last or first]
+            whole = range(begins.start, ends.stop) if joined == "to" else [*begins, *ends]
+            if entry.line not in whole:
+                found.append(f"{entry.id}: line {entry.line} is not in {entry.place}")
+    return found
 
 
 def main() -> int:

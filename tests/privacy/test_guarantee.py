@@ -14,7 +14,6 @@ from fedpca_core.privacy import (
     Guarantee,
     Refusal,
     account,
-    guarantee,
     releases_made,
     spent,
 )
@@ -269,5 +268,5 @@ def test_a_row_of_a_network_is_half_of_an_edge() -> None:
 
 
 def test_more_noise_means_a_smaller_epsilon() -> None:
-    values = [guarantee(0.1 + i / 100, 1e-5, 10, 0.02, 1.0).epsilon for i in range(200)]
+    values = [Guarantee(1e-5, 10, 0.02, 0.1 + i / 100, 1.0, 10.0).epsilon for i in range(200)]
     assert np.all(np.diff(values) < 0)

@@ -15,14 +15,22 @@ from scipy.stats import chisquare, norm
 from fedpca_core.attacks import matrix_scores
 from fedpca_core.errors import InvalidInput
 from fedpca_core.gaussian_privacy import mu_of
-from fedpca_core.privacy import discrete_gaussian as discrete
 from fedpca_core.privacy import gaussian_audit
-from fedpca_core.privacy.discrete_gaussian import Below, discrete_gaussian, total_variation
-from fedpca_core.privacy.on_grid import SLACK, release_cost, released, spent, variance_above
-from fedpca_core.problems import whole_moments
+from fedpca_core.privacy import on_grid as grid
+from fedpca_core.privacy.on_grid import (
+    SLACK,
+    Below,
+    decayed,
+    discrete_gaussian,
+    release_cost,
+    released,
+    spent,
+    total_variation,
+    variance_above,
+)
+from fedpca_core.problems import records
 from fedpca_core.problems.client_data import second_moment
-from fedpca_core.problems.records import clip
-from fedpca_core.problems.whole_moments import LONGEST, WholeMoments, on_grid
+from fedpca_core.problems.records import LONGEST, WholeMoments, clip, on_grid
 
 
 def law(variance: int, most: int) -> dict[int, float]:
@@ -102,7 +110,7 @@ def test_a_coin_of_an_exponential_is_exact(above: int, beneath: int) -> None:
     """From fractions of whole numbers alone: no exponential is ever computed."""
 
     def coin(path: _Path) -> int:
-        return int(discrete.decayed(above, beneath, lambda size: _Compared(size, path)))
+        return int(decayed(above, beneath, lambda size: _Compared(size, path)))
 
     reached, left = every_path(coin, 1e-12)
     assert left < 1e-8
@@ -129,7 +137,7 @@ def test_with_such_coins_every_draw_is_exact(
                 raise _Again
             return path.choice(*[1 / size] * size)
 
-        monkeypatch.setattr(discrete, "decayed", coin)
+        monkeypatch.setattr(grid, "decayed", coin)
         try:
             return discrete_gaussian(variance, below)
         except _Again:
@@ -173,8 +181,8 @@ def test_moments_are_summed_without_any_rounding(monkeypatch: pytest.MonkeyPatch
     whole = on_grid(rows, 2.0).astype(int).astype(object)
     expected = whole.T @ whole
     assert (moments(rows).total == expected).all()
-    monkeypatch.setattr(whole_moments, "_ROWS", 7)
-    monkeypatch.setattr(whole_moments, "_MOST_ROWS", 100)  # from here on in Python's own numbers
+    monkeypatch.setattr(records, "_ROWS", 7)
+    monkeypatch.setattr(records, "_MOST_ROWS", 100)  # from here on in Python's own numbers
     in_parts = WholeMoments.of_nobody(5, 2.0)
     for part in np.array_split(rows, 4):
         in_parts = in_parts.with_records(part, 2.0)

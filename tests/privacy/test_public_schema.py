@@ -29,7 +29,7 @@ from fedpca_core.problems.table_cleaning import CleanTable
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import noisy_task
 from fedpca_core.questions.check.settings import CheckSettings
-from fedpca_core.questions.check.trial import meant as check_meant
+from fedpca_core.questions.check.study import meant as check_meant
 from fedpca_core.questions.privacy import build as private
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.which.recommendation import meant
@@ -181,9 +181,8 @@ def without_constant(frame: pd.DataFrame) -> Problem:
     def looking(frame: pd.DataFrame, *names: Any) -> CleanTable:
         found = prepared(frame, *names)
         kept = np.ptp(found.records, axis=0) > 0
-        names = tuple(np.array(found.report.features)[kept])
-        report = type(found.report)(12, 12, names, counts=found.report.counts)
-        return CleanTable(found.records[:, kept], found.clients, report)
+        names = tuple(np.array(found.features)[kept])
+        return replace(found, records=found.records[:, kept], features=names)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table_module, "public_table", looking)

@@ -63,9 +63,9 @@ def test_the_noise_of_the_sum_is_that_of_one_client(problem: Problem) -> None:
     assert np.allclose(half.noise, np.sqrt(2) * everybody.noise)
     off = []
     for seed in range(30):
-        source = shared(problem, Trust(0), seed).source
-        assert source is not None
-        difference = source.data.mean() - source.clipped.mean()
+        one = shared(problem, Trust(0), seed)
+        assert one.source is not None
+        difference = one.client_data.mean() - one.source.clipped.mean()
         off.append(np.diagonal(difference))
     assert np.std(off) == pytest.approx(full.noise[0] / 8, rel=0.15)
 

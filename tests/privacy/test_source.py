@@ -15,7 +15,7 @@ from fedpca_core.algorithms.decoupled import DecoupledPCA
 from fedpca_core.algorithms.registry import METHODS as REGISTRY
 from fedpca_core.errors import InvalidInput
 from fedpca_core.gaussian_privacy import mu_of
-from fedpca_core.guarantee import CLIENT, RECORD, Guarantee, Unit, guarantee, meanings, together
+from fedpca_core.guarantee import CLIENT, RECORD, Guarantee, Unit, meanings, together
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.metrics.personal import training_ratios
 from fedpca_core.privacy import account, calibration
@@ -181,8 +181,12 @@ def test_the_target_is_that_of_the_records_as_they_were(problem: Problem) -> Non
 
 def test_one_epsilon_scales_the_noise_of_another(problem: Problem) -> None:
     """Dragging the budget repaints one draw; another release is another draw."""
-    data = {e: noisy(problem, e).source for e in (1.0, 10.0)}
-    noise = [s.data.dense() - s.clipped.dense() for s in data.values() if s is not None]
+    both = [noisy(problem, e) for e in (1.0, 10.0)]
+    noise = [
+        one.client_data.dense() - one.source.clipped.dense()
+        for one in both
+        if one.source is not None
+    ]
     ratio = float(mu_of(10.0, 1e-5) / mu_of(1.0, 1e-5))
     assert np.allclose(noise[0], ratio * noise[1], atol=1e-12)
     again, other = noisy(problem, 1.0), noisy(problem, 1.0, release=1)
@@ -404,7 +408,7 @@ def test_budgets_that_make_no_sense_are_refused(
 # ---------------------------------------------------------------------- units and runs
 @pytest.mark.parametrize(("held", "epsilon"), [(1, 1.0), (2, 2.1), (5, 5.9), (10, 13.5)])
 def test_a_person_with_several_records(held: int, epsilon: float) -> None:
-    record = guarantee(1.0, 1e-6, 1, float(mu_of(1.0, 1e-6)), 1.0)
+    record = Guarantee(1e-6, 1, float(mu_of(1.0, 1e-6)), 1.0, 1.0, 1.0)
     person = record.for_unit(Unit(held), 1000)
     assert person.mu == pytest.approx(held * record.mu)
     assert person.epsilon == pytest.approx(epsilon, abs=0.05)
@@ -465,9 +469,9 @@ def test_what_epsilon_means_for_others(problem: Problem) -> None:
 
 def test_how_often_a_replacement_is_noticed(problem: Problem) -> None:
     """The rate of the likelihood-ratio test of two Gaussians that are mu apart."""
-    stated = guarantee(1.0, 1e-6, 1, 0.7, 1.0)
+    stated = Guarantee(1e-6, 1, 0.7, 1.0, 1.0, 1.0)
     draws = np.random.default_rng(0).standard_normal((2, 200_000))
     measured = float((draws[1] + stated.mu > np.quantile(draws[0], 0.95)).mean())
     assert stated.noticed(0.05) == pytest.approx(measured, abs=0.005)
-    assert guarantee(1.0, 1e-6, 1, 0.0, 1.0).noticed(0.05) == pytest.approx(0.05)
-    assert guarantee(0.0, 1e-6, 1, 0.7, 1.0).noticed(0.05) == 1.0
+    assert Guarantee(1e-6, 1, 0.0, 1.0, 1.0, 1.0).noticed(0.05) == pytest.approx(0.05)
+    assert Guarantee(1e-6, 1, 0.7, 0.0, 1.0, 1.0).noticed(0.05) == 1.0

@@ -7,7 +7,7 @@ import sklearn.datasets
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import LIVE_RESOLUTION, images
 from fedpca_core.problems.data_sets import MissingData
-from fedpca_core.problems.image_files import SOURCES, load_images
+from fedpca_core.problems.images import SOURCES, load_images
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.study.build import build_problem
 

@@ -7,8 +7,7 @@ import pytest
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import own_records
 from fedpca_core.problems.own_records import read_moments, read_whole_moments
-from fedpca_core.problems.records import clip
-from fedpca_core.problems.whole_moments import on_grid
+from fedpca_core.problems.records import clip, on_grid
 
 NAMES = ["a", "b", "c", "d"]
 

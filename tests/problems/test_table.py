@@ -106,10 +106,9 @@ def test_missing_values_are_dropped_and_counted_or_refused():
     frame.loc[7, "age"] = np.inf
     frame.loc[9, "site"] = None
     frame["nothing"] = np.nan
-    cleaned = clean_table(frame, client_column="site")
-    report = cleaned.report
+    report = clean_table(frame, client_column="site")
     assert report.missing == {"weight": 2, "age": 1, "site": 1}
-    assert (report.rows_read, report.rows_used) == (60, 57)
+    assert (report.rows_read, len(report.records)) == (60, 57)
     assert (
         report.counts == {"north": 17, "south": 19, "west": 20} or sum(report.counts.values()) == 57
     )
@@ -124,7 +123,7 @@ def test_missing_values_are_dropped_and_counted_or_refused():
 def test_clients_without_a_complete_row_are_named():
     frame = table()
     frame.loc[frame["site"] == "west", "age"] = np.nan
-    report = clean_table(frame, client_column="site").report
+    report = clean_table(frame, client_column="site")
     assert report.clients_lost == ("west",)
     assert "Clients without a complete row: west." in report.sentences()
 
@@ -210,7 +209,7 @@ def test_heart_disease_by_hospital():
     problem = from_table(frame, columns, "hospital")
     assert problem.client_names == ("Cleveland", "Hungarian", "Switzerland", "VA_Long_Beach")
     assert "180 of 920 rows were dropped" in problem.note
-    everything = clean_table(frame, client_column="hospital").report
-    assert everything.rows_used == 299
+    everything = clean_table(frame, client_column="hospital")
+    assert len(everything.records) == 299
     assert "most of them in “ca” (611)" in everything.sentences()
     assert everything.clients_lost == ("Switzerland",)

@@ -122,7 +122,7 @@ def test_missing_cells_cost_what_is_said():
     assert "Dropping rows keeps 100 of 200; dropping columns keeps 4 of 6" in facts.gaps()
     sizes = {way: clean_table(table, missing=way) for way in ("drop", "columns", "fill")}
     assert [one.records.shape for one in sizes.values()] == [(100, 6), (200, 4), (200, 6)]
-    told = [one.report.sentences() for one in sizes.values()]
+    told = [one.sentences() for one in sizes.values()]
     assert "100 of 200 rows were dropped" in told[0]
     assert "2 columns with missing values left out: a, b." in told[1]
     assert "100 missing values (8.3% of all) were filled" in told[2]

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from fedpca_core import InvalidInput
-from fedpca_core.anomaly.evaluation import area
-from fedpca_core.anomaly.scores import score
+from fedpca_core.anomaly.evaluation import area, score
 from fedpca_core.problems import traffic, traffic_table
 from fedpca_core.problems.traffic_schemas import HEADERLESS, SCHEMAS, recognise
 

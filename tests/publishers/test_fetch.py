@@ -17,8 +17,8 @@ from fedpca_core.__main__ import main
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import read_csv, traffic
 from fedpca_core.problems.data_sets import DATA_SETS, find
-from fedpca_core.problems.image_files import load_images
-from fedpca_core.publishers import convert, fetch, listed
+from fedpca_core.problems.images import load_images
+from fedpca_core.publishers import convert, fetch
 from tests.publishers import originals
 from tests.publishers.originals import ALL, EACH, TESTED
 
@@ -365,7 +365,7 @@ def test_the_list_says_of_each_what_it_is_and_where(tmp_path, capsys):
     assert "not here: “python -m fedpca_core data olivetti” fetches 4 MB" in told
     assert "data unsw” says where to get it" in told
     (tmp_path / "mnist.npz").touch()
-    assert f"found in {tmp_path}" in listed.listing(tmp_path)
+    assert f"found in {tmp_path}" in fetch.listing(tmp_path)
 
 
 def test_one_that_cannot_be_had_does_not_stop_the_others(tmp_path, monkeypatch, publisher, capsys):

@@ -21,9 +21,14 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Status, Target, lasting
 from fedpca_core.questions.check import figures
 from fedpca_core.questions.check.settings import CheckSettings
-from fedpca_core.questions.check.stand_in import drawn
-from fedpca_core.questions.check.study import LeakCheck
-from fedpca_core.questions.check.trial import attacked, run_settings, runnable, stated
+from fedpca_core.questions.check.study import (
+    LeakCheck,
+    attacked,
+    drawn,
+    run_settings,
+    runnable,
+    stated,
+)
 from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.questions.which.runs import made
 from fedpca_core.shares import averaged, counted

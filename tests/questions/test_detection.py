@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from fedpca_core import InvalidInput
-from fedpca_core.anomaly.evaluation import evaluate
-from fedpca_core.anomaly.scores import quantile
+from fedpca_core.anomaly.evaluation import evaluate, quantile
 from fedpca_core.problems import traffic
 from fedpca_core.questions.anomaly import detection, leaks, learning, poisoned, task, trained
 from fedpca_core.questions.anomaly.settings import AnomalySettings
@@ -68,8 +67,7 @@ def test_judgement_at_a_threshold_is_the_plain_evaluation():
     best = whole.evaluations["oracle"]
     assert best == evaluate(on.attack, found.scores, whole.thresholds["oracle"])
     assert all(
-        best.recall - best.false_positive_rate >= other.recall - other.false_positive_rate
-        for other in whole.evaluations.values()
+        best.recall - best.fpr >= other.recall - other.fpr for other in whole.evaluations.values()
     )
 
 
@@ -114,7 +112,7 @@ def test_a_sweep_says_where_it_is_best_and_what_it_cannot_do():
     band = penalty.band("federated", "distance")
     at, value = learning.best(penalty, "distance", lowest=True)
     assert value == band.middle.min() and at == band.x[band.middle.argmin()]
-    assert learning.span(penalty, "distance") == (band.middle.min(), band.middle.max())
+    assert learning.best(penalty, "distance")[1] == band.middle.max()
 
 
 def test_fedpe_still_gains_from_more_than_ten_local_steps():
@@ -147,12 +145,12 @@ def test_the_stream_meets_every_attack_once_between_calm():
 def test_one_score_is_taken_apart():
     found = outcome(STUDIES["alarms"].run(QUICK))
     for flow in (0, 100):
-        assert found.parts[flow].sum() == pytest.approx(found.scores[flow])
+        assert found.parts[flow].sum() == pytest.approx(found.stream["score"][flow])
         table = found.explained(flow)
         assert table["share"].is_monotonic_decreasing
         assert table["share"].sum() == pytest.approx(100)
     assert set(found.clouds) == {"normal", "attack"}
-    assert found.flow(replace(QUICK, flow=399)) == len(found.scores) - 1
+    assert found.flow(replace(QUICK, flow=399)) == len(found.stream) - 1
 
 
 # ---------------------------------------------------------------------- own files
@@ -209,7 +207,7 @@ def test_a_file_that_is_missing_is_asked_for():
 def test_the_server_reads_a_client_of_few_features():
     settings = replace(OWN, rounds=100, participation=0.5, view="leaks")
     found = outcome(STUDIES["leaks"].run(settings, own_file()))
-    assert found.errors[-1] < 0.05
+    assert found.outside["error"].iloc[-1] < 0.05
     assert len(found.fitted) == leaks.FITTED_RUNS and found.fitted[-1] < 1e-2
     assert found.truth.shape == found.found.shape == (5, 5)
     assert found.joined is not None
@@ -291,6 +289,6 @@ def test_every_topic_says_what_its_run_guarantees(key: str) -> None:
     assert clear.facts.promised is None
     if key == "leaks":
         # Of the client's own covariance the server now has what the noise leaves of it.
-        assert found.errors[-1] > 1.5 * clear.errors[-1]
+        assert found.outside["error"].iloc[-1] > 1.5 * clear.outside["error"].iloc[-1]
     if key == "detection-costs":
         assert "FedAE" in set(clear.costs["method"]) - set(found.costs["method"])

@@ -11,7 +11,7 @@ import pytest
 from fedpca_core.findings import Target
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction
 from fedpca_core.questions.check.settings import CheckSettings
-from fedpca_core.questions.check.trial import meant as check_meant
+from fedpca_core.questions.check.study import meant as check_meant
 from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.questions.which import figures, recommendation, runs
 from fedpca_core.questions.which.frontier import Frontier, ending, pareto, shown

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from fedpca_core.__main__ import main
 from fedpca_core.papers.registry import EXPERIMENTS
-from fedpca_core.papers.reproduce import reproduce
+from fedpca_core.papers.results import reproduce
 from fedpca_core.problems.data_sets import MissingData
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.catalogue import PRESETS, studies_of
@@ -121,9 +121,9 @@ def test_a_poster_of_missing_data_is_left_out_and_no_failure(tmp_path, capsys, m
 
 
 def cards() -> None:
-    from dashboard.views import ways
+    from dashboard.views import front
 
-    ways.presets()
+    front.presets()
 
 
 def test_a_card_whose_data_are_missing_names_the_command_and_opens_what_is_here():

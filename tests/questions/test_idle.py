@@ -30,8 +30,7 @@ from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.questions.personalise.study import PersonalComparison
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.questions.theory.iterations import ITERATIONS
-from fedpca_core.questions.theory.settings import TheorySettings
+from fedpca_core.questions.theory.settings import ITERATIONS, TheorySettings
 from fedpca_core.questions.theory.study import AgainstClaims
 from fedpca_core.questions.which.frontier import Frontier
 from fedpca_core.questions.which.settings import FrontierSettings

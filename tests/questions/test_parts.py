@@ -80,7 +80,7 @@ def page() -> None:
 
 def test_every_kind_of_part_is_laid_out(monkeypatch):
     ways: list[str] = []
-    monkeypatch.setattr(layout.guarantee, "card", lambda facts: None)
+    monkeypatch.setattr(layout, "guaranteed", lambda facts: ())
     monkeypatch.setattr(layout.st, "page_link", lambda page, **words: ways.append(page))
     app = AppTest.from_function(page).run()
     assert not app.exception and ways == ["../pages/attack.py"]

@@ -12,7 +12,7 @@ import pytest
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.metrics import personal as metrics
-from fedpca_core.papers import personal as papers
+from fedpca_core.papers import presets as papers
 from fedpca_core.papers.personal_runs import ALONE_WORDS, PERSONAL_PCA, SHARED_WORDS
 from fedpca_core.papers.results import shipped, summary
 from fedpca_core.protocol.simulate import simulate
@@ -32,9 +32,6 @@ from fedpca_core.questions.personalise.study import (
     FRESH,
     CollaborationSweep,
     PersonalComparison,
-    better_at_the_end,
-    crossing,
-    largest_gain,
 )
 from fedpca_core.steps import Step, outcome
 from tests.tables import own_file
@@ -133,9 +130,9 @@ def test_the_sweep_interpolates_between_the_extremes() -> None:
     assert mine.middle[-1] == pytest.approx(alone.middle[-1], abs=0.02)
     assert (mine.middle <= np.minimum(alone.middle, shared.middle) + 0.02).all()
     assert (mine.lower <= mine.middle).all() and (mine.middle <= mine.upper).all()
-    assert 0.1 < crossing(found) < 1 and better_at_the_end(found) == ALONE
-    place, gain = largest_gain(found)
-    assert place in AXES["heterogeneity"] and gain > 0
+    assert 0.1 < metrics.crossover(alone.x, shared.middle, alone.middle) < 1
+    assert alone.middle[-1] < shared.middle[-1]
+    assert (mine.middle < np.minimum(alone.middle, shared.middle)).any()
     table = study.tables(found, SMALL)["sweep"]
     assert len(table) == len(AXES["heterogeneity"]) * 2 * 3
     assert set(table["seed"]) == {1, 2}
@@ -215,9 +212,9 @@ def test_read_literally_nobody_gains() -> None:
 
 def test_one_sample_a_client_is_given_away() -> None:
     found = outcome(Exposure().run(replace(SMALL, samples=1)))
-    assert found.errors["common"][1] < 1e-9
-    assert found.errors["independent"][1] > 0.05
-    assert found.attacked == 5 and found.records >= 3 and found.moments >= 3
+    assert found.frames["common_start"][1] < 1e-9
+    assert found.frames["independent_start"][1] > 0.05
+    assert len(found.data) == 5 and found.records >= 3 and found.moments >= 3
 
 
 def test_the_attack_is_part_of_the_settings_and_ends_at_its_size() -> None:
@@ -293,19 +290,19 @@ def test_the_sweep_has_noise_in_every_run() -> None:
 def test_an_attack_recovers_what_was_released_and_no_more() -> None:
     found = outcome(Exposure().run(replace(SMALL, epsilon=100.0)))
     assert found.noisy and found.moments >= 2
-    recovered = found.moment_errors < exposure.EXACT
-    assert (found.own_errors[recovered] > 0.3).all() and found.own > 0.3
+    recovered = found.data["moment_error"] < exposure.EXACT
+    assert (found.data["own_moment_error"][recovered] > 0.3).all() and found.own > 0.3
     single = outcome(Exposure().run(replace(SMALL, epsilon=100.0, samples=1)))
     assert single.records == 0
     clear = outcome(Exposure().run(SMALL))
     assert not clear.noisy
-    np.testing.assert_array_equal(clear.own_errors, clear.moment_errors)
+    np.testing.assert_array_equal(clear.data["own_moment_error"], clear.data["moment_error"])
 
 
 def test_presets_are_configurations_with_links() -> None:
-    names = [preset.name for preset in papers.PRESETS]
+    names = [preset.name for preset in papers.PERPCA]
     assert len(set(names)) == len(names) == 8
-    for preset in papers.PRESETS:
+    for preset in papers.PERPCA:
         assert read_settings(preset.settings.to_json()) == preset.settings
         query = parse_qs(
             urlencode(preset.settings.query(complete=True), doseq=True), keep_blank_values=True
@@ -317,7 +314,7 @@ def test_presets_are_configurations_with_links() -> None:
 def test_the_exposure_s_clients_are_few() -> None:
     many = outcome(Exposure().run(replace(TINY, clients=200)))
     few = outcome(Exposure().run(replace(TINY, clients=exposure.CLIENTS)))
-    np.testing.assert_array_equal(many.errors["common"], few.errors["common"])
+    np.testing.assert_array_equal(many.frames["common_start"], few.frames["common_start"])
 
 
 OWN = replace(TINY, problem="table", client_column="label", components=1, samples=20)

@@ -180,8 +180,9 @@ def test_a_secret_coin_is_asked_about_where_a_client_is_protected() -> None:
 
 def test_the_budget_needs_fedpower_and_says_so() -> None:
     found = result_of(ErrorBudget(), replace(SMALL, local_steps=3, draws=5))
-    assert np.allclose(found.increments.sum(axis=0), found.squared)
-    assert np.allclose(found.shares.sum(axis=0), 1.0)
+    sums = found.ablation.groupby("communication")[["added_squared_sine", "share"]].sum()
+    assert np.allclose(sums["added_squared_sine"], found.squared)
+    assert np.allclose(sums["share"], 1.0)
     assert found.identity.residual.max() < 1e-11
     with pytest.raises(InvalidInput, match="choose FedPower as the method"):
         result_of(ErrorBudget(), replace(SMALL, method="ssi"))
@@ -397,7 +398,7 @@ def test_one_record_of_the_smallest_client_has_the_most_to_lose(
     assert found is not None
     assert found.promised["source"] == pytest.approx(spent)
     assert found.promised["source"] > 3 * found.promised["exact"]
-    assert np.all(found.expected["source"] <= found.gaussian + 1e-9)
+    assert np.all(found.areas["expected_source"] <= found.areas["gaussian_ceiling"] + 1e-9)
 
 
 def test_shared_noise_needs_sums_and_says_so() -> None:

@@ -193,10 +193,10 @@ def test_tests_of_a_record_stay_below_their_ceilings(
     ceiling = float(mu_of(settings.epsilon, settings.delta))
     for kind, test in found.tests.items():
         assert test.separation <= ceiling * (1 + 1e-9)
-        at = list(found.budgets).index(settings.epsilon)
-        assert test.auc <= found.gaussian[at] + 3 * test.uncertainty
-        assert np.all(found.expected[kind] <= found.gaussian + 1e-9)
-    assert np.all(found.gaussian < found.permitted)
+        highest = found.areas.set_index("epsilon")["gaussian_ceiling"]
+        assert test.auc <= highest[settings.epsilon] + 3 * test.uncertainty
+        assert np.all(found.areas[f"expected_{kind}"] <= found.areas["gaussian_ceiling"] + 1e-9)
+    assert np.all(found.areas["gaussian_ceiling"] < found.areas["permitted"])
     assert found.tests["published"].separation < found.tests["exact"].separation
     quiet = outcome(RecordMembership().run(replace(settings, epsilon=np.inf)))
     assert quiet is not None and not quiet.tests

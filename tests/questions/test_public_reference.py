@@ -90,12 +90,18 @@ def test_what_is_said_names_who_is_public() -> None:
 def test_what_is_spent_is_told_of_those_who_are_protected() -> None:
     drawn = replace(SMALL, draws=3)
     found = result_of(PrivateRun(), drawn)
-    assert found.spending is not None and found.spending.clients == ("1", "2", "3", "4", "5")
+    assert found.spending is not None and list(found.spending["client"]) == [
+        "1",
+        "2",
+        "3",
+        "4",
+        "5",
+    ]
     assert np.isfinite(found.spending.epsilon).all() and len(found.spending.releases) == 5
     assert "whose records are public" in words(figures.private_run(found, drawn))
     usual = replace(drawn, public_reference=False)
     found = result_of(PrivateRun(), usual)
-    assert found.spending is not None and found.spending.clients[0] == "0"
+    assert found.spending is not None and found.spending["client"][0] == "0"
     assert "0 is the reference and always uploads" in words(figures.private_run(found, usual))
 
 

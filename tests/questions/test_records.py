@@ -19,7 +19,7 @@ from fedpca_core.questions.attack.records import at_risk
 from fedpca_core.questions.attack.records.at_risk import AtRisk, NoiseAtRisk
 from fedpca_core.questions.attack.records.study import ClientRecords, RecordsTaken, stand_in
 from fedpca_core.questions.check.settings import CheckSettings
-from fedpca_core.questions.check.trial import stated
+from fedpca_core.questions.check.study import stated
 from fedpca_core.steps import outcome
 from fedpca_core.study.pca_settings import AttackSettings
 
@@ -39,7 +39,7 @@ def test_the_first_message_gives_every_record_and_a_certificate() -> None:
     found = recovered()
     one = found.found["ssi"]
     assert one.certified == 1 and one.exact == found.records == 10
-    assert one.distance < 1e-6 and one.log10_chance < -12
+    assert one.certificate.largest_distance < 1e-6 and one.certificate.log10_chance < -12
     assert one.directions[:2].tolist() == [0, 10]
     np.testing.assert_allclose(one.held[1], found.truth, atol=1e-6)
     assert one.received.shape[:2] == (11, 10)
@@ -88,7 +88,8 @@ def test_what_stops_it(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize("changes", [{}, {"grid_known": False}])
 def test_a_mean_kept_back_leaves_every_difference(changes: dict[str, Any]) -> None:
     one = recovered(mean_known=False, **changes).found["ssi"]
-    assert one.differences and one.certified == 1 and one.exact == 10 and one.log10_chance < -12
+    assert one.differences and one.certified == 1 and one.exact == 10
+    assert one.certificate.log10_chance < -12
     assert one.held[1].min() == 0.0
 
 

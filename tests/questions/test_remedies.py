@@ -24,9 +24,16 @@ from fedpca_core.questions.which.remedies import (
     sentences,
     sure,
 )
-from fedpca_core.questions.which.runs import problem_of
+from fedpca_core.questions.which.runs import (
+    FEWEST,
+    LIVE,
+    drawn,
+    most_clients,
+    problem_of,
+    sized,
+    smaller,
+)
 from fedpca_core.questions.which.settings import FrontierSettings
-from fedpca_core.questions.which.sizes import FEWEST, LIVE, drawn, most_clients, said, sized
 from fedpca_core.steps import outcome
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import Chart
@@ -68,7 +75,7 @@ def test_where_it_says_what_would_do_doing_that_does_it():
     asked = ((one, advice(one)) for one in deployments(8))
     settings, found = next(pair for pair in asked if pair[1].place(1) is None)
     searched = outcome(Remedies().run(settings))
-    remedies = {**at_hand(found, settings), **searched.remedies}
+    remedies = {**at_hand(found, settings), **searched}
     told = " ".join(sentences(remedies, settings))
     for name, one in remedies.items():
         if one.value is None:
@@ -90,8 +97,8 @@ def test_where_it_says_what_would_do_doing_that_does_it():
 def test_what_would_do_is_drawn_with_what_was_asked_for():
     asked = replace(SMALL, needed_epsilon=0.1, most_lost=0.02)
     found = outcome(Remedies().run(asked))
-    assert {"needed_epsilon", "samples"} <= set(found.remedies)
-    (chart,) = [one for one in would_do(found.remedies, asked) if isinstance(one, Chart)]
+    assert {"needed_epsilon", "samples"} <= set(found)
+    (chart,) = [one for one in would_do(found, asked) if isinstance(one, Chart)]
     for panel in chart.panels:
         assert panel.baselines[0].value == 0.02
         lost = panel.curves[0].y
@@ -114,14 +121,14 @@ def test_only_what_asks_for_less_is_tried():
 def test_where_nothing_can_be_relaxed_nothing_is_searched_for():
     asked = replace(SMALL, problem="digits", needed_epsilon=math.inf, server="trusted", rounds=200)
     assert Remedies().pieces(asked) == []
-    assert outcome(Remedies().run(asked)).remedies == {}
+    assert outcome(Remedies().run(asked)) == {}
 
 
 def test_what_more_would_not_do_alone_names_what_else_must_be_relaxed():
     asked = replace(
         SMALL, needed_epsilon=0.1, most_lost=0.05, budget_bytes=100.0, candidates=("centralized",)
     )
-    remedy = outcome(Remedies().run_piece(asked, "needed_epsilon", None)).remedies["needed_epsilon"]
+    remedy = outcome(Remedies().run_piece(asked, "needed_epsilon", None))["needed_epsilon"]
     assert remedy.also == {"budget_bytes": 1e3}
     assert advice(remedy.applied(asked)).place(1) is not None
     for alone in ({"budget_bytes": 1e3}, {"needed_epsilon": remedy.value}):
@@ -134,7 +141,7 @@ def test_what_more_would_not_do_alone_names_what_else_must_be_relaxed():
 
 def test_where_no_value_does_it_the_nearest_says_why():
     asked = replace(SMALL, needed_epsilon=0.1, most_lost=0.001)
-    remedy = outcome(Remedies().run_piece(asked, "rounds", None)).remedies["rounds"]
+    remedy = outcome(Remedies().run_piece(asked, "rounds", None))["rounds"]
     assert remedy.value is None
     assert "no value up to 200 does it: there" in sentences({"rounds": remedy}, asked)[0]
     assert "of the variance." in sentences({"rounds": remedy}, asked)[0]
@@ -158,9 +165,9 @@ def test_a_large_problem_is_run_with_fewer_clients_and_says_so():
     assert most_clients(16) > 1000 and most_clients(1000) == FEWEST
     small, _ = sized(large)
     assert small.clients * small.features**2 <= LIVE and small.features == 1000
-    told = said(large, None, small.clients)
+    told = smaller(large, None, small.clients)
     assert "with 4 clients in place of 1,000 and the same spectrum" in told
-    assert said(SMALL, None, SMALL.clients) == ""
+    assert smaller(SMALL, None, SMALL.clients) == ""
     cost = Recommendation().cost(large)
     assert cost.megabytes < 1600 and cost.seconds < 600
 
@@ -178,7 +185,7 @@ def test_a_large_table_keeps_some_of_its_clients():
     assert problem.clients == most_clients(401) == 24
     other = problem_of(replace(asked, seed=1), data)
     assert set(problem.client_names) != set(other.client_names)
-    assert "on the rows of 24 of the 30 clients" in said(asked, data, 24)
+    assert "on the rows of 24 of the 30 clients" in smaller(asked, data, 24)
 
 
 def test_noise_is_that_of_all_records_where_fewer_are_drawn():

@@ -200,10 +200,10 @@ class Drawer:
 
 def test_a_study_in_pieces_goes_on_where_it_was_stopped():
     kept = Drawer()
-    outcome(Squares().resumed(Few(), None, kept), lambda step: step.fraction < 0.5)
+    outcome(Squares().run(Few(), None, kept), lambda step: step.fraction < 0.5)
     half = len(kept.pieces)
     assert 0 < half < 9
-    again = outcome(Squares().resumed(Few(), None, kept))
+    again = outcome(Squares().run(Few(), None, kept))
     whole = outcome(Squares().run(Few()))
     assert len(kept.pieces) == 9
     pd.testing.assert_frame_equal(again.table, whole.table)

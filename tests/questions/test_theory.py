@@ -9,11 +9,10 @@ import pytest
 
 from fedpca_core.__main__ import main
 from fedpca_core.consensus import bounds
-from fedpca_core.consensus.run import run
+from fedpca_core.consensus.methods import run
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.theory import settings as theory_settings
-from fedpca_core.questions.theory.iterations import ITERATIONS, LOW, REASONS, claim
-from fedpca_core.questions.theory.settings import TheorySettings
+from fedpca_core.questions.theory.settings import ITERATIONS, LOW, REASONS, TheorySettings
 from fedpca_core.questions.theory.study import (
     ARRIVED,
     AgainstClaims,
@@ -44,17 +43,17 @@ def test_no_claim_is_violated_at_its_own_tuning(problem, method) -> None:
 
 
 def test_claims_follow_the_parameters() -> None:
-    assert claim(replace(SMALL, method="exact")).name == "Theorem 1"
-    assert claim(replace(SMALL, method="scaffnew", local_steps=1)).name == "Corollary 2"
-    assert claim(replace(SMALL, method="scaffnew", local_steps=3)).factor is None
-    assert claim(replace(SMALL, method="nine", penalty_factor=0.0)).name == "Theorem 10"
-    assert claim(replace(SMALL, method="nine", penalty_factor=1.0)).name == "Theorem 9"
-    assert claim(replace(SMALL, method="exact", dual_scale=0.5)).factor is None
+    assert replace(SMALL, method="exact").claim().name == "Theorem 1"
+    assert replace(SMALL, method="scaffnew", local_steps=1).claim().name == "Corollary 2"
+    assert replace(SMALL, method="scaffnew", local_steps=3).claim().factor is None
+    assert replace(SMALL, method="nine", penalty_factor=0.0).claim().name == "Theorem 10"
+    assert replace(SMALL, method="nine", penalty_factor=1.0).claim().name == "Theorem 9"
+    assert replace(SMALL, method="exact", dual_scale=0.5).claim().factor is None
     rare, often = (replace(SMALL, method="proxskip", probability=p) for p in (0.05, 1.0))
-    tuned = claim(replace(rare, probability=0.0)).factor
-    assert claim(rare).factor > tuned and tuned == pytest.approx(claim(often).factor)
+    tuned = replace(rare, probability=0.0).claim().factor
+    assert rare.claim().factor > tuned and tuned == pytest.approx(often.claim().factor)
     vacuous = replace(SMALL, method="exact", penalty_factor=3.0, kappa=100.0)
-    assert claim(vacuous).factor >= 1
+    assert vacuous.claim().factor >= 1
     assert measured(vacuous).verdict == "vacuous"
 
 
@@ -65,14 +64,12 @@ def test_theorem_3_is_a_claim_about_any_functions_and_holds_beyond_quadratics() 
     found = measured(speaking)
     assert found.claim.proved and found.claim.factor < 0.7
     assert found.verdict == "holds"
-    assert not claim(replace(speaking, method="nine")).proved
+    assert not replace(speaking, method="nine").claim().proved
 
 
 def test_a_claim_that_is_exceeded_is_called_violated(monkeypatch) -> None:
-    from fedpca_core.questions.theory import study as module
-
-    true = claim(SMALL)
-    monkeypatch.setattr(module, "claim", lambda settings: replace(true, factor=0.3))
+    true = SMALL.claim()
+    monkeypatch.setattr(TheorySettings, "claim", lambda settings: replace(true, factor=0.3))
     assert measured(SMALL).verdict == "violated"
 
 

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from fedpca_core.problems import traffic
 from fedpca_core.questions.anomaly import figures, task
 from fedpca_core.questions.anomaly.leaks import Leaked
-from fedpca_core.questions.anomaly.poisoned import Course, Courses
+from fedpca_core.questions.anomaly.poisoned import Courses
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.catalogue import STUDIES, studies_of
 from fedpca_core.questions.told import TOLD
@@ -61,13 +61,13 @@ def test_progress_and_lagrangian_are_marked():
 
 def test_errors_against_the_truth_are_marked(findings):
     facts = findings.facts
-    leaked = Leaked(facts, "FedPG", np.array([1, 2]), np.array([0.5, 0.1]), (0.4,))
+    leaked = Leaked(facts, "FedPG", pd.DataFrame({"round": [1, 2], "error": [0.5, 0.1]}), (0.4,))
     assert all(panel.simulation_only for panel in figures.error_panels(leaked))
     assert figures.what_is_read(leaked).startswith(
         "After 2 participations the dual gives the part outside the model to **10.0%** (simulation"
     )
-    run = Course(*np.ones((3, 3)))
-    shown = figures.poison_panels(Courses(facts, "scan", 1, {"nothing": run}), SETTINGS)
+    course = pd.DataFrame({"rule": "nothing", "round": [1.0, 2.0], "auc": 1.0, "dual_sum": 1.0})
+    shown = figures.poison_panels(Courses(facts, "scan", 1, course))
     assert {panel.key: panel.simulation_only for panel in shown} == {
         "poisoned": False,
         "dualsum": True,

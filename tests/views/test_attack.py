@@ -13,12 +13,11 @@ from streamlit.testing.v1 import AppTest
 from dashboard.shell import presets
 from dashboard.shell.controls import packed
 from fedpca_core.papers.faps import PRESETS, preset
-from fedpca_core.questions.attack.defences import DEFENCES
 from fedpca_core.questions.attack.differencing import OneMoreRecord
-from fedpca_core.questions.attack.figures import covariance, newcomer, records, replay
+from fedpca_core.questions.attack.figures import covariance, records
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction
 from fedpca_core.questions.attack.records.study import ClientRecords
-from fedpca_core.questions.attack.replay import ReplayAttack
+from fedpca_core.questions.attack.replay import DEFENCES, ReplayAttack
 from fedpca_core.settings import Settings
 from fedpca_core.steps import outcome
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
@@ -69,21 +68,21 @@ def test_panels_mark_what_needs_the_truth() -> None:
 
 def test_the_replay_says_how_it_knows() -> None:
     found = run(ReplayAttack())
-    words = replay.sentence(found)
+    words = covariance.replay_said(found)
     assert "and the residual tells it so" in words and "from one start" in words
-    assert replay.panel(found).baselines[0].value == found.attack.tolerance
-    short = replay.sentence(run(ReplayAttack(), random_inner_steps=True, budget=100))
+    assert covariance.fit_panel(found).baselines[0].value == found.attack.tolerance
+    short = covariance.replay_said(run(ReplayAttack(), random_inner_steps=True, budget=100))
     assert "tells it that the fit is not exact" in short and "also knows" not in short
-    assert set(replay._ENDED) == {"sums", "products", "explained", "noise", "starts", "budget"}
+    assert set(covariance._ENDED) == {"sums", "products", "explained", "noise", "starts", "budget"}
     assert "None" in DEFENCES
 
 
 def test_one_more_record_in_words() -> None:
-    words = newcomer.sentence(run(OneMoreRecord(), rounds=20, record=3))
+    words = records.joined_said(run(OneMoreRecord(), rounds=20, record=3))
     assert "From **SSI** the server has the record that joined" in words and "knows it" in words
     assert "From **FAPS** the server cannot be sure" in words and "sums only" not in words
     sums = run(OneMoreRecord(), rounds=20, record=3, secure_aggregation=True, attacked=("ssi",))
-    assert "hide whose record" in newcomer.sentence(sums)
+    assert "hide whose record" in records.joined_said(sums)
 
 
 def test_sums_are_not_called_the_client() -> None:
@@ -161,7 +160,7 @@ def test_a_method_that_ends_early_keeps_its_last_pictures() -> None:
     for study, drawn in (
         (ClientRecords(), lambda found: records.rows(found, settings, 20)),
         (ClientReconstruction(), covariance.rows),
-        (OneMoreRecord(), lambda found: newcomer.rows(found, 20)),
+        (OneMoreRecord(), lambda found: records.joined_rows(found, 20)),
     ):
         images = [image for row in drawn(outcome(study.run(settings))) for image in row]
         assert {len(image.frames) for image in images} == {1, 21}

@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.shell.navigation import PLACES
 from dashboard.shell.palette import FALLBACKS, style
-from dashboard.views.papers import experiments, rows
+from dashboard.views import papers
 from fedpca_core.__main__ import main
 from fedpca_core.papers.judge import STATED, WORDS, Tried, Verdict
 from fedpca_core.papers.registry import ENTRIES, EXPERIMENTS, verdicts
@@ -31,11 +31,11 @@ def shown(**changes):
 
 def test_every_row_is_listed_once():
     found = outcome(PaperRows().run(PapersSettings()))
-    table = rows.texts(found)
+    table = papers.texts(found)
     assert len(table) == len(found.rows) == len(ENTRIES)
     assert {text.split(" ", 1)[1] for text in table["Verdict"]} <= set(WORDS)
-    assert set(rows.MEANS) == set(rows.MARKS) == set(WORDS)
-    assert len(found.only("dfl", "out of scope").rows) <= len(found.only("dfl", "all").rows)
+    assert set(papers.MEANS) == set(papers.MARKS) == set(WORDS)
+    assert len(found.listed("dfl", "out of scope").rows) <= len(found.listed("dfl", "all").rows)
 
 
 def test_the_page_opens_with_a_bar_for_each_paper():
@@ -51,19 +51,19 @@ def test_the_page_opens_with_a_bar_for_each_paper():
 @pytest.mark.parametrize("key", EXPERIMENTS)
 def test_no_two_bars_of_a_chart_have_one_colour(key):
     for cells in shipped(key).values():
-        colours = [style(colour).light for _, _, colour in experiments._styled(cells)]
+        colours = [style(colour).light for _, _, colour in papers._styled(cells)]
         assert len(set(colours)) == min(len(colours), len(FALLBACKS))
 
 
 def test_rows_are_sorted_and_none_is_lost():
     found = Judged(verdicts())
     for order in PapersSettings.parameters()["order"].choices:
-        assert set(found.sorted_by(order).verdicts) == set(found.verdicts)
-    papers = list(dict.fromkeys(found.sorted_by("paper").table()["paper"]))
-    assert papers == [one.name for one in SOURCES.values()]
-    words = list(dict.fromkeys(found.sorted_by("verdict").table()["verdict"]))
+        assert set(found.listed(order=order).verdicts) == set(found.verdicts)
+    listed = list(dict.fromkeys(found.listed(order="paper").table()["paper"]))
+    assert listed == [one.name for one in SOURCES.values()]
+    words = list(dict.fromkeys(found.listed(order="verdict").table()["verdict"]))
     assert words == [word for word in WORDS if word in words]
-    first = found.sorted_by("ratio").rows[0]
+    first = found.listed(order="ratio").rows[0]
     assert first[0].kind == "number" and first[1].shown is not None
 
 
@@ -75,9 +75,9 @@ def test_results_travel_between_processes():
 
 def test_ours_is_said_with_its_interval_reading_and_size():
     def said(*given, unit=""):
-        return rows.ours(Verdict("reproduced", "", (Tried(*given),)), unit)
+        return papers.ours(Verdict("reproduced", "", (Tried(*given),)), unit)
 
-    assert rows.ours(Verdict("undetermined", "Not run.")) == "–"
+    assert papers.ours(Verdict("undetermined", "Not run.")) == "–"
     assert said(STATED, 41.0, 40.0, 43.0, 3, "paper", True) == "41 (40 to 43); 3 seeds"
     assert said(STATED, 2.0, 2.0, 2.0, 1, "live", True) == "2; 1 seed, live size"
     told = said("later", 2.0, 1.0, 3.0, 2, "paper", True, unit="times")
@@ -100,7 +100,7 @@ def test_a_row_s_command_runs_its_experiment(tmp_path):
 def test_shipped_results_are_whole_and_say_where_they_come_from(key):
     for size, cells in shipped(key).items():
         made = origin(key, size)
-        assert f"reproduce {key}" in experiments.origin(key, size, made)
+        assert f"reproduce {key}" in papers.made_by(key, size, made)
         assert made["commit"] and made["finished"] and made["seeds"] == sorted(set(cells["seed"]))
         assert set(cells["experiment"]) == {key} and set(cells["size"]) == {size}
         assert np.isfinite(cells.loc[cells["x"].notna(), "result"]).all()
@@ -113,11 +113,11 @@ def test_an_experiment_has_its_chart_and_summary(key):
     found = shown(experiment=key)
     entry = EXPERIMENTS[key]
     panels = [
-        *experiments._measured(entry, found, found.size),
-        *experiments._curves(entry, found, found.size),
+        *papers._measured(entry, found, found.size),
+        *papers._curves(entry, found, found.size),
     ]
     assert panels or not entry.measure
-    assert not experiments.summary(found.summary(found.size)).empty
+    assert not papers.summary(found.summary(found.size)).empty
     assert entry.described(found.size)
 
 
@@ -133,7 +133,7 @@ def test_a_live_run_is_judged_as_it_comes():
 
 
 def test_every_row_leads_to_its_formulas_and_its_run():
-    assert set(rows.FORMULAS) == set(SOURCES) and set(rows.FORMULAS.values()) <= set(PLACES)
+    assert set(papers.FORMULAS) == set(SOURCES) and set(papers.FORMULAS.values()) <= set(PLACES)
     live = [one.live() for one in EXPERIMENTS.values()]
     assert {settings.kind for settings in live if settings is not None} <= set(PLACES)
 

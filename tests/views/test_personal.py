@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dashboard.shell import palette, script
@@ -112,21 +113,35 @@ def test_the_sweep_has_bands_and_a_mark_at_the_page_s_setting(swept) -> None:
     assert "Still running" in figures.where_they_cross(partial)
 
 
+def exposed(
+    common: list[float], baseline: list[float], noisy: bool = False, **errors: list[float]
+) -> Exposed:
+    frames = {
+        "round": range(len(common)),
+        "common_start": common,
+        "independent_start": np.array(common) + 0.5,
+        "common_frame_only": baseline,
+    }
+    return Exposed(pd.DataFrame(frames), pd.DataFrame(errors), noisy)
+
+
 def test_what_uploads_give_away_in_words() -> None:
-    rounds = np.array([np.nan, 1e-12, 1e-3])
-    found = Exposed(
-        errors={"common": rounds, "independent": rounds + 0.5},
-        baseline=np.array([np.nan, 0.2, 0.3]),
-        moment_errors=np.array([1e-9, 0.4]),
-        own_errors=np.array([1e-9, 0.4]),
-        record_errors=np.array([1e-9, np.nan]),
-        noisy=False,
+    found = exposed(
+        [np.nan, 1e-12, 1e-3],
+        [np.nan, 0.2, 0.3],
+        moment_error=[1e-9, 0.4],
+        own_moment_error=[1e-9, 0.4],
+        record_error=[1e-9, np.nan],
     )
     text = figures.what_is_recovered(found)
     assert "private basis with an error of 1e-12**. For 1 of 2 clients" in text
     assert "**sample itself** is recovered for 1 of 2" in text
     assert "tell little more" in text and "Where the curve jumps" in text
-    several = replace(found, record_errors=np.full(2, np.nan), baseline=found.baseline + 9)
+    several = replace(
+        found,
+        data=found.data.assign(record_error=np.nan),
+        frames=found.frames.assign(common_frame_only=9.0),
+    )
     text = figures.what_is_recovered(several)
     assert "sample itself" not in text and "hide the first messages" in text
     assert figures.recovered(found).simulation_only
@@ -145,16 +160,16 @@ def test_under_noise_the_words_say_who_has_it_and_what_an_attack_gets(compared) 
     assert figures.UNCHANGED not in figures.size(SMALL)
     assert figures.UNCHANGED in figures.verdict(outcome(PersonalComparison().run(noisy)))
     assert "noise at the source, ε = 5. Training alone" in figures.size(noisy)
-    found = Exposed(
-        errors={"common": np.array([np.nan, 1e-15]), "independent": np.array([np.nan, 0.5])},
-        baseline=np.array([np.nan, 0.2]),
-        moment_errors=np.array([1e-12, 0.4, 1e-12]),
-        own_errors=np.array([3.0, 0.1, 5.0]),
-        record_errors=np.full(3, np.nan),
+    found = exposed(
+        [np.nan, 1e-15],
+        [np.nan, 0.2],
         noisy=True,
+        moment_error=[1e-12, 0.4, 1e-12],
+        own_moment_error=[3.0, 0.1, 5.0],
+        record_error=[np.nan] * 3,
     )
     text = figures.what_is_recovered(found)
     assert "For 2 of 3 clients a few rounds give the whole noisy covariance" in text
     assert "differs by **4 times its size**" in text  # of those that were recovered
-    lost = figures.what_is_recovered(replace(found, moment_errors=np.ones(3)))
+    lost = figures.what_is_recovered(replace(found, data=found.data.assign(moment_error=1.0)))
     assert "times its size" not in lost

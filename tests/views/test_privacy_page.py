@@ -154,10 +154,11 @@ def test_a_ceiling_is_drawn_and_called_what_it_is(
 ) -> None:
     settings, found = tested
     for panel, height in (
-        (figures._roc(found, settings), getattr(found, f"{ceiling}_roc")[1]),
-        (figures._areas(found, settings), getattr(found, ceiling)),
+        (figures._roc(found, settings), found.ceilings[ceiling]),
+        (figures._areas(found, settings), found.areas.filter(like=ceiling).squeeze()),
     ):
-        assert [curve.y for curve in panel.curves if curve.name == name] == [pytest.approx(height)]
+        (drawn,) = (curve.y for curve in panel.curves if curve.name == name)
+        assert list(drawn) == pytest.approx(list(height))
 
 
 @pytest.mark.usefixtures("patient")

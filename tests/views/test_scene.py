@@ -31,10 +31,10 @@ def test_the_stage_and_every_sentence_mean_the_client_of_the_settings() -> None:
 def test_a_picture_is_laid_out_once_for_all_who_look_at_the_same_run() -> None:
     settings = SceneSettings(versus="off", clients=3, rounds=10)
     one, other = (outcome(LivePicture().run(settings)) for _ in range(2))
-    view = scene._view(one, settings, False, None)
-    assert scene._view(one, settings, False, None) is view
-    assert scene._view(other, settings, False, None) is not view
-    assert scene._view(one, replace(settings, round=1), False, None) is not view
+    view = scene.view(one, settings, False, None)
+    assert scene.view(one, settings, False, None) is view
+    assert scene.view(other, settings, False, None) is not view
+    assert scene.view(one, replace(settings, round=1), False, None) is not view
 
 
 def test_a_method_that_secure_sums_exclude_is_shown_without_them() -> None:

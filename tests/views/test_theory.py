@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fedpca_core.questions.theory import figures as theory
-from fedpca_core.questions.theory.iterations import ITERATIONS
-from fedpca_core.questions.theory.settings import TheorySettings
+from fedpca_core.questions.theory.settings import ITERATIONS, TheorySettings
 from fedpca_core.questions.theory.study import (
     AgainstClaims,
     Measured,
@@ -95,7 +94,7 @@ def test_the_sweeps_and_where_theorem_1_is_silent() -> None:
 
 def test_the_table_of_verdicts() -> None:
     found = outcome(Statements().run(SMALL))
-    table = theory.verdict_table(found)
+    table = next(theory.statements(found, SMALL)).rows
     assert len(table) == len(found)
     assert set(table["Verdict"]) == {"✓ holds", "✗ false as printed", "✓ holds, corrected here"}
     row = table[(table["Statement"] == "Theorem 3")].iloc[0]

@@ -16,6 +16,8 @@ from fedpca_core.errors import require
 from fedpca_flower import secure
 from fedpca_flower.records import Groups, Told
 
+#: (shape, dtype) of arrays, by name.
+Shapes = Mapping[str, tuple[tuple[int, ...], str]]
 #: No number of an upload is larger in size; powers of it would overflow.
 LARGEST_NUMBER = 1e30
 _ROUNDING = 1e-6
@@ -101,21 +103,17 @@ class Declared:
 
     #: For the plain values.
     told: Mapping[str, ValueRule] = field(default_factory=dict)
-    #: mapping of (shape, dtype): The upload's arrays.
-    up: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+    #: The upload's arrays.
+    up: Shapes = field(default_factory=dict)
     #: A plain value that stands, where it holds anything, for the upload.
     instead: str = ""
     #: Largest spectral norm of some of them.
     norms: Mapping[str, float] = field(default_factory=dict)
-    #: mapping of (shape, dtype): Arrays of the state, which a simulated client shows where it says
-    #: so.
-    shown: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+    #: Arrays of the state, which a simulated client shows where it says so.
+    shown: Shapes = field(default_factory=dict)
 
     def check(self, said: Told, groups: Groups) -> None:
-        """Refuse an answer that holds something else.
-
-        Raises InvalidInput: says what, and what it should have been.
-        """
+        """Refuse an answer that holds something else: what, and what it should have been."""
         for name, rule in self.told.items():
             require(
                 rule.holds(said.get(name)),
@@ -140,35 +138,26 @@ class Declared:
             _check_arrays("the state that it shows", groups.get("simulation_only", {}), self.shown)
 
 
-def of_one(arrays: Arrays, dtype: str | None = None) -> dict[str, tuple[tuple[int, ...], str]]:
+def of_one(arrays: Arrays, dtype: str | None = None) -> Shapes:
     """Shape and type of one client's arrays, from arrays with the client axis first."""
     return {name: (array.shape[1:], dtype or str(array.dtype)) for name, array in arrays.items()}
 
 
-def _check_arrays(
-    what: str,
-    received: Mapping[str, AnyArray],
-    declared: Mapping[str, tuple[tuple[int, ...], str]],
-) -> None:
+def _check_arrays(what: str, received: Mapping[str, AnyArray], declared: Shapes) -> None:
     names = quoted(sorted(received))
     require(set(received) == set(declared), f"{what} has {names}, not {sorted(declared)}")
     for name, (shape, dtype) in declared.items():
         array = received[name]
-        is_ = f"{array.dtype!s} of shape {array.shape}"
         require(
             array.shape == shape and array.dtype == dtype,
-            f"“{name}” is {is_}, not {dtype} of shape {shape}",
+            f"“{name}” is {array.dtype!s} of shape {array.shape}, not {dtype} of shape {shape}",
         )
 
 
 def quoted(value: object) -> str:
     """What somebody else has sent, short and harmless in a terminal."""
-    text = value if isinstance(value, str) else _short_repr(value)
-    text = "".join(letter if letter.isprintable() else "·" for letter in text)
-    return text if len(text) <= 300 else f"{text[:300]}…"
-
-
-def _short_repr(value: object) -> str:
     if type(value) is int and value.bit_length() > 1000:
         return "a number of hundreds of digits"
-    return repr(value)
+    text = value if isinstance(value, str) else repr(value)
+    text = "".join(letter if letter.isprintable() else "·" for letter in text)
+    return text if len(text) <= 300 else f"{text[:300]}…"

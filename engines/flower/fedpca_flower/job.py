@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,10 @@ from fedpca_core.protocol.run import check_sums
 from fedpca_core.questions.catalogue import read_settings
 from fedpca_core.study.build import build_channel
 from fedpca_flower.declared import quoted
-from fedpca_flower.own import columns
+from fedpca_flower.kept import columns
 
+#: Of a job, which a run configuration may set.
+_LIMITS = ["timeout", "patience", "secure_bound", "norm_bound", "most_records", "most_features"]
 #: What a single client computes from its share before the sum.
 ROUNDED = "; each client rounds its own part of the sum, which the accountant does not see"
 
@@ -118,10 +120,7 @@ class FedJob:
         private = math.isfinite(getattr(settings, "epsilon", math.inf))
         colluding = int(run.get("colluding", -1))
         terms = ("epsilon", "epsilon"), ("delta", "delta"), ("clip", "clip_norm")
-        limits: list[tuple[str, Callable[[Any], Any]]] = [
-            *((key, float) for key in ("timeout", "patience", "secure-bound", "norm-bound")),
-            *((key, int) for key in ("most-records", "most-features")),
-        ]
+        given = {name: run[key] for name in _LIMITS if (key := name.replace("_", "-")) in run}
         try:
             return cls(
                 algorithm=METHODS[chosen[0]].make(settings),
@@ -135,7 +134,7 @@ class FedJob:
                 budget={name: getattr(settings, key) for name, key in terms} if private else None,
                 colluding=None if colluding < 0 else colluding,
                 columns=columns(run),
-                **{key.replace("-", "_"): kind(run[key]) for key, kind in limits if key in run},
+                **{name: type(getattr(cls, name))(value) for name, value in given.items()},
             )
         except AttributeError as error:
             raise InvalidInput(

@@ -22,7 +22,6 @@ class Journal:
 
     ``folder``: Of the server's own; None keeps nothing.
     ``resume``: Go on from what the folder holds; otherwise that is deleted.
-
     ``number``: Of the job, 16 hexadecimal digits.
 
     Raises InvalidInput: nothing to go on from, or the journal of another job.

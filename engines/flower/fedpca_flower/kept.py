@@ -1,21 +1,25 @@
-"""A client's records, behind the few things that a run may ask of them, on the operator's terms.
+"""A client's records and secrets, behind the few things that a run may ask of them, on its terms.
 
-In the app's own process (`Kept`), or in one of another user that holds the records, the ledger and
-the limits, whatever the app is (`Served`, `serve`): over a Unix socket a question is a line of
-JSON, and the answer another one, with a matrix behind it where there is one. Nothing is unpickled.
+The records are in the app's own process (`Kept`), or in one of another user that holds the ledger
+and the limits, too, whatever the app is (`Served`, `serve`): over a Unix socket a question is a
+line of JSON, and the answer another one, with a matrix behind it where there is one. Nothing is
+unpickled.
 """
+
+from __future__ import annotations
 
 import hashlib
 import io
 import json
+import math
 import os
 import secrets
 import socket
 import socketserver
 import sys
 from collections.abc import Mapping
-from dataclasses import astuple, replace
-from functools import partial
+from dataclasses import astuple, dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +29,129 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.privacy.on_grid import release_cost, released
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.problems.own_records import read_columns, read_whole_moments
-from fedpca_flower import own
+from fedpca_core.problems.own_records import (
+    SUFFIXES,
+    read_columns,
+    read_moments,
+    read_whole_moments,
+)
+from fedpca_core.problems.perturbation import Budget, perturbed, source_guarantee
+from fedpca_core.streams import Streams
 from fedpca_flower.ledger import Ledger, Offer
 from fedpca_flower.records import Told
 
+#: Streams that only the client may know; all others follow from the public seed.
+_SECRET = ("private", "noise", "upload noise", "source noise", "mean noise")
+#: Secret streams whose last key is the client.
+_BY_CLIENT = ("source noise", "mean noise")
 #: Bytes of a question, and seconds for one.
 _LONGEST, _PATIENCE = 2**20, 60.0
+
+
+@dataclass(frozen=True)
+class ClientStreams(Streams):
+    """Public streams from the run's seed, secret ones from entropy of the client's own.
+
+    With the run's seed in the place of the secret the draws are those of a run in one process,
+    which makes runs comparable and protects nobody.
+    """
+
+    secret: int = 0
+    client: int = 0
+
+    def generator(self, name: str, *key: int) -> np.random.Generator:
+        if name not in _SECRET:
+            return super().generator(name, *key)
+        if name in _BY_CLIENT:
+            key = (*key[:-1], self.client)
+        return Streams(self.secret).generator(name, *key)
+
+
+def position(node: Mapping[str, Any]) -> int:
+    """Which client this node is: ``client`` in its configuration; a simulation sets a partition."""
+    number = node.get("client", node.get("partition-id"))
+    require(
+        isinstance(number, int) and number >= 0,
+        f"The node's configuration says client = {number!r}; give each node a number from 0, "
+        "for example --node-config 'client=0 data=\"/srv/records.parquet\"'.",
+    )
+    assert isinstance(number, int)
+    return number
+
+
+def source(node: Mapping[str, Any], run: Mapping[str, Any]) -> Path:
+    """Where the client's records are: its own file or folder, or its part of a simulation's."""
+    if node.get("data"):
+        return Path(str(node["data"]))
+    folder = Path(str(run.get("data", "")))
+    require(
+        bool(run.get("data")) and folder.is_dir(),
+        "This node does not say where its records are; start it with --node-config "
+        "'data=\"/srv/records.parquet\"', or simulate with a folder of one file a client "
+        "(--run-config 'data=\"...\"').",
+    )
+    entries = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    client = position(node)
+    require(
+        client < len(entries),
+        f"The folder {folder} holds {len(entries)} files, so there is none for client {client}.",
+    )
+    return entries[client]
+
+
+def columns(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """The features that the run names."""
+    return tuple(name for name in str(run.get("columns", "")).split(",") if name)
+
+
+def stamp(records: Path) -> list[list[Any]]:
+    """Name, time and size of every file, which say at a glance whether anything changed."""
+    return [[path.name, path.stat().st_mtime_ns, path.stat().st_size] for path in _files(records)]
+
+
+def digest(records: Path) -> str:
+    """SHA-256 of the records' files, in order."""
+    found = hashlib.sha256()
+    for path in _files(records):
+        with path.open("rb") as file:
+            found.update(hashlib.file_digest(file, "sha256").digest())
+    return found.hexdigest()
+
+
+def _files(records: Path) -> list[Path]:
+    inside = sorted(records.iterdir()) if records.is_dir() else [records]
+    return [path for path in inside if path.is_file() and path.suffix.lower() in SUFFIXES]
+
+
+def client_data(
+    records: Path,
+    named: tuple[str, ...],
+    terms: Mapping[str, float] | None = None,
+    streams: ClientStreams | None = None,
+) -> ClientData:
+    """The records as they are, read once a process as long as the files stay as they are.
+
+    With terms, as in a simulation: clipped, and with noise from its seed, which protects nobody.
+    """
+    noise = None if terms is None else tuple(sorted(terms.items()))
+    return _read(records, json.dumps(stamp(records)), named, noise, streams)
+
+
+@lru_cache(maxsize=64)
+def _read(
+    records: Path,
+    _: str,
+    named: tuple[str, ...],
+    noise: tuple[tuple[str, float], ...] | None,
+    streams: ClientStreams | None,
+) -> ClientData:
+    if noise is None or streams is None:
+        return read_moments(records, named)
+    terms = dict(noise)
+    budget = Budget(terms["epsilon"], terms["delta"], terms["clip"])
+    clipped = read_moments(records, named, budget.clip)
+    deviation = source_guarantee(clipped.samples, clipped.weights, budget)[0]
+    return perturbed(clipped, deviation / math.sqrt(terms.get("sharers", 1)), streams)
 
 
 class Kept:
@@ -48,11 +168,11 @@ class Kept:
 
     def state(self) -> Told:
         """What the records are known by: at a glance, and to the byte."""
-        return {"stamp": own.stamp(self.source), "digest": own.digest(self.source)}
+        return {"stamp": stamp(self.source), "digest": digest(self.source)}
 
     def unchanged(self, seen: Told) -> bool:
         """Whether the records are in a state that was seen before."""
-        return own.stamp(self.source) == seen["stamp"] or own.digest(self.source) == seen["digest"]
+        return stamp(self.source) == seen["stamp"] or digest(self.source) == seen["digest"]
 
     def columns(self, named: tuple[str, ...]) -> list[tuple[str, ...]]:
         """Name, kind and unit of every feature."""
@@ -71,7 +191,7 @@ class Kept:
             "the source; run with a finite ε.",
         )
         self._allow(named)
-        data = own.client_data(self.source, named)
+        data = client_data(self.source, named)
         self._enough(int(data.samples[0]))
         if self.node.get("memory"):
             about = {"run": job, "noise": "none at the source"}
@@ -85,8 +205,7 @@ class Kept:
 
         Its noise comes from the system.
 
-        Raises InvalidInput: more than the operator allows: of ε, or of clients that share the
-        noise.
+        Raises InvalidInput: more than the operator allows, of ε or of clients that share the noise.
         """
         sharers, most = int(terms.get("sharers", 1)), int(self.node.get("sharers", 1))
         require(
@@ -103,7 +222,7 @@ class Kept:
         def prepared() -> Offer:
             epsilon, delta, clip = terms["epsilon"], terms["delta"], terms["clip"]
             moments = read_whole_moments(self.source, named, clip)
-            same = own.digest(self.source) == seen
+            same = digest(self.source) == seen
             require(same, f"{self.name} changed while it was read; try again.")
             self._enough(moments.samples)
             cost = release_cost(epsilon, delta, len(moments.total))
@@ -126,7 +245,7 @@ class Kept:
         )
 
     def _allow(self, named: tuple[str, ...]) -> None:
-        allowed = own.columns({"columns": self.node.get("features", "")})
+        allowed = columns({"columns": self.node.get("features", "")})
         require(
             not allowed or (bool(named) and set(named) <= set(allowed)),
             f"Client {self.client} gives the columns {', '.join(allowed)} and no others; name them "
@@ -136,31 +255,26 @@ class Kept:
 
 # ---------------------------------------------------------------------- in a process of its own
 class Served:
-    """The same records, of another user, behind a Unix socket."""
+    """The same records, of another user, behind a Unix socket; what is asked is as of `Kept`."""
 
     def __init__(self, address: str) -> None:
         self.address = self.name = address
 
     def state(self) -> Told:
-        """As `Kept.state`."""
         return self._asked("state")[0]
 
     def unchanged(self, seen: Told) -> bool:
-        """As `Kept.unchanged`."""
         return bool(self._asked("unchanged", seen=seen)[0]["unchanged"])
 
     def columns(self, named: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """As `Kept.columns`."""
         return [tuple(one) for one in self._asked("columns", named=named)[0]["columns"]]
 
     def plain(self, named: tuple[str, ...], job: str) -> ClientData:
-        """As `Kept.plain`."""
         return self._data("plain", named=named, job=job)
 
     def release(
         self, named: tuple[str, ...], terms: Mapping[str, float], seen: str, job: str
     ) -> ClientData:
-        """As `Kept.release`."""
         asked = {"terms": dict(terms), "seen": seen}
         return replace(self._data("release", named=named, job=job, **asked), indefinite=True)
 
@@ -250,7 +364,7 @@ class Service(socketserver.ThreadingUnixStreamServer):
 
 def serve(address: str, node: Mapping[str, Any]) -> None:
     """Keep a client's records until the process ends."""
-    kept = Kept(own.position(node), own.source(node, {}), node)
+    kept = Kept(position(node), source(node, {}), node)
     kept.state()
     with Service(Path(address), kept) as service:
         service.serve_forever()

@@ -44,15 +44,6 @@ class Offer:
     #: Makes the matrix, (features, features) float64, with noise of its own.
     draw: Callable[[], Array]
 
-    def entry(self) -> dict[str, Any]:
-        """What is written down."""
-        mu, tau = self.cost
-        return {"mu": mu, "tau": tau, "samples": self.samples, **self.about}
-
-    def after(self, before: list[dict[str, Any]]) -> list[tuple[float, float]]:
-        """The costs of all releases once this one is made."""
-        return [*_costs(before), self.cost]
-
 
 @dataclass(frozen=True)
 class Ledger:
@@ -118,7 +109,9 @@ class Ledger:
             matrix = offer.draw()
             with whole(file, private=True) as written:
                 np.save(written, matrix)
-            self._write([*before, {"key": key, **offer.entry()}])
+            mu, tau = offer.cost
+            entry = {"key": key, "mu": mu, "tau": tau, "samples": offer.samples, **offer.about}
+            self._write([*before, entry])
             return matrix, offer.samples
 
     def _check(self, before: list[dict[str, Any]], offer: Offer) -> None:
@@ -128,7 +121,8 @@ class Ledger:
             f"The limit of client {self.client} is stated at δ = {short(self.delta)}, which must "
             f"be below {most:.2g}, one over its records; start its node with a smaller delta.",
         )
-        now, total = (spent(costs, self.delta) for costs in (_costs(before), offer.after(before)))
+        costs = _costs(before)
+        now, total = spent(costs, self.delta), spent([*costs, offer.cost], self.delta)
         require(
             total <= self.epsilon * (1 + _ROUNDING),
             f"Client {self.client} takes part up to ε = {self.epsilon:g} only (δ = "

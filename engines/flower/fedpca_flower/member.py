@@ -18,9 +18,8 @@ from fedpca_core.problems.one_of_many import OneOfMany
 from fedpca_core.protocol.algorithm import Algorithm, Plan, Setting
 from fedpca_core.protocol.channel import Channel, Mailbox
 from fedpca_core.protocol.described import restore
-from fedpca_flower import own, secure
-from fedpca_flower.kept import Kept, Served
-from fedpca_flower.own import ClientStreams, position
+from fedpca_flower import secure
+from fedpca_flower.kept import ClientStreams, Kept, Served, client_data, columns, position, source
 from fedpca_flower.records import (
     Groups,
     Told,
@@ -43,10 +42,8 @@ class Member:
     or not at all, after the step and before the reply leaves.
 
     ``job``: The job's number, which is that of a run that was resumed, too; the server gives it.
-
     ``mine``: Plain values that it remembers, ready for JSON.
-    ``arrays``: ``state``, ``pending`` (a step whose upload is not known to have counted),
-        ``agreed``.
+    ``arrays``: ``state``, ``pending`` (a step not known to have counted), ``agreed``.
 
     Raises InvalidInput: a number that is none, which would be part of a file's name.
     """
@@ -87,7 +84,7 @@ class Member:
                 "secret": self.node.get("secret", secret),
                 "key": private,
                 "public": public,
-                "columns": own.columns(self.run),
+                "columns": columns(self.run),
                 "records": self.kept.state(),
             }
         noisy = self.budget is not None or getattr(self.algorithm, "noise", 0.0) > 0
@@ -101,15 +98,18 @@ class Member:
 
     def facts(self) -> Told:
         """What everybody learns of this client."""
-        data, public = self.own_data(), self.mine["public"]
-        sizes: Told = {"features": data.features, "samples": int(data.samples[0])}
-        named = tuple(self.mine["columns"])
-        sizes["columns"] = self.kept.columns(named)
+        data = self.own_data()
         norms = "spectral_norms" in self.algorithm.agreed
+        told = {
+            "client": self.client,
+            "public": self.mine["public"],
+            "simulated": self.simulated,
+            "features": data.features,
+            "samples": int(data.samples[0]),
+            "columns": self.kept.columns(tuple(self.mine["columns"])),
+        }
         self.check_summed(not norms)
-        agreed = {"spectral_norm": float(data.spectral_norms()[0])} if norms else {}
-        known = {"client": self.client, "public": public, "simulated": self.simulated}
-        return {**known, **sizes, **agreed}
+        return told | ({"spectral_norm": float(data.spectral_norms()[0])} if norms else {})
 
     def learns(self, setting: Told, agreed: Arrays) -> bool:
         """Whether the setting of the run is news."""
@@ -128,18 +128,14 @@ class Member:
 
     @property
     def algorithm(self) -> Algorithm:
-        """The method of this run."""
         return restore(self.mine["run"]["algorithm"])
 
     @property
     def streams(self) -> ClientStreams:
-        """The randomness of this client."""
-        told = self.mine
-        return ClientStreams(told["run"]["seed"], told["secret"], self.client)
+        return ClientStreams(self.mine["run"]["seed"], self.mine["secret"], self.client)
 
     @property
     def setting(self) -> Setting:
-        """What everybody knows about the run."""
         told = dict(self.mine["setting"])
         samples = np.array(told.pop("samples"), dtype=np.int64)
         weights = np.array(told.pop("weights"))
@@ -171,7 +167,7 @@ class Member:
             return Served(str(service))
         # What is simulated has no ledger, and no limits but those of whoever runs it.
         node = {} if self.simulated else self.node
-        return Kept(self.client, own.source(self.node, self.run), node)
+        return Kept(self.client, source(self.node, self.run), node)
 
     def own_data(self) -> ClientData:
         """The client's data as the run may use them: plain, or its one noisy release.
@@ -179,8 +175,7 @@ class Member:
         Raises InvalidInput: records that have changed since the client entered the run; a release
         that the node's ledger does not allow.
         """
-        told = self.mine
-        named, seen = tuple(told["columns"]), told["records"]
+        named, seen = tuple(self.mine["columns"]), self.mine["records"]
         require(
             self.kept.unchanged(seen),
             f"The records of client {self.client} ({self.kept.name}) have changed since it entered "
@@ -190,8 +185,8 @@ class Member:
         if self.budget is None:
             return self.kept.plain(named, self.job)
         if self.simulated:
-            source = own.source(self.node, self.run)
-            return own.client_data(source, named, self.budget, self.streams)
+            records = source(self.node, self.run)
+            return client_data(records, named, self.budget, self.streams)
         return self.kept.release(named, self.budget, seen["digest"], self.job)
 
     @cached_property

@@ -86,15 +86,11 @@ class Roster:
             except InvalidInput as refusal:
                 self._note(str(refusal))
         if (self.nodes, self.facts) != before:
-            facts = {str(client): told for client, told in self.facts.items()}
-            self.journal.add({"kind": "roster", "facts": facts, **self._known()}, {})
+            self.journal.add({"kind": "roster", "facts": self.facts, **self._known()}, {})
 
     def _known(self) -> Told:
-        return {
-            "nodes": {str(client): node for client, node in self.nodes.items()},
-            "left_out": {str(client): why for client, why in self.left_out.items()},
-            "bytes": [self.bytes_up, self.bytes_down],
-        }
+        counted = [self.bytes_up, self.bytes_down]
+        return {"nodes": self.nodes, "left_out": self.left_out, "bytes": counted}
 
     def _recall(self, told: Told) -> None:
         self.nodes = {int(client): node for client, node in told["nodes"].items()}
@@ -182,7 +178,7 @@ class Roster:
         }
         answers = self._exchange(action, contents, declared)
         found = dict(sorted((client_of[node], answer) for node, answer in answers.items()))
-        plain = {str(client): told for client, (told, _) in found.items()}
+        plain = {client: told for client, (told, _) in found.items()}
         kept = {
             f"{client}/{group}": arrays
             for client, (_, groups_) in found.items()
@@ -198,10 +194,7 @@ class Roster:
             self._push(action, dict.fromkeys((self.nodes[c] for c in clients), content))
 
     def _exchange(
-        self,
-        action: str,
-        contents: Mapping[int, RecordDict],
-        declared: Declared,
+        self, action: str, contents: Mapping[int, RecordDict], declared: Declared
     ) -> Answers:
         """The answers that hold what was declared, by node; whoever sends another is left out."""
         waiting = self._push(action, contents)

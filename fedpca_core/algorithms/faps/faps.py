@@ -11,7 +11,7 @@ answers ``Y_i = (beta_i X_i X_i^T - Lambda_i) Z``; the server orthonormalises th
 Y_i is masked by a heuristic (it is not a product of S_i with Z); no privacy guarantee follows.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from fedpca_core.algorithms.faps.fast import solve
 from fedpca_core.algorithms.faps.inner import answer, join
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.algorithms.method import Look, Method, by_name
-from fedpca_core.arrays import Array, Arrays
+from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require_at_least, require_choice, require_positive
 from fedpca_core.linalg.stiefel import orthonormalise, random_frame
 from fedpca_core.problems.client_data import ClientData
@@ -82,7 +82,7 @@ class FAPS(Algorithm):
     random_inner_steps: bool = False
 
     @property
-    def idle(self) -> tuple[str, ...]:
+    def idle(self) -> tuple[str, ...]:  # type: ignore[override]
         theory = ("inner_decrease", "inner_curvature", "inner_residual", "penalty_spread")
         if self.random_inner_steps:
             return ("inner_rule", "inner_tolerance", "inner_limit", *theory)
@@ -103,7 +103,10 @@ class FAPS(Algorithm):
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         frame = random_frame(streams.generator("start"), setting.features, self.components)
         norms = data.spectral_norms()
-        penalty = self.first_penalties(norms, streams)
+        shown = norms  # to the penalty
+        if self.private_penalty:
+            shown = norms * streams.generator("private", 1).uniform(0.5, 2.0, len(norms))
+        penalty = self.penalty_factor * shown
         frames = np.tile(frame, (setting.clients, 1, 1))
         if self.private_start:
             hidden = streams.generator("private", 0).uniform(-1.0, 1.0, frames.shape)
@@ -111,12 +114,6 @@ class FAPS(Algorithm):
         # From public counts: on real machines a node knows no data but its own.
         records = min(int(setting.samples.max()), setting.features)
         return {"frame": frame}, ClientState.at_start(frames, norms, penalty, records).arrays()
-
-    def first_penalties(self, norms: Array, streams: Streams) -> Array:
-        """beta_i at the start from ||S_i||_2, (clients,)."""
-        if self.private_penalty:
-            norms = norms * streams.generator("private", 1).uniform(0.5, 2.0, len(norms))
-        return self.penalty_factor * norms
 
     def client(
         self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
@@ -133,21 +130,23 @@ class FAPS(Algorithm):
     def rule(
         self, data: ClientData, state: ClientState, plan: Plan, streams: Streams
     ) -> rules.InnerRule:
-        """How many inner iterations each participant makes in this round."""
+        most = np.full(data.clients, self.inner_limit)
         if self.random_inner_steps:
             # Drawn for all clients and indexed, so participation never shifts the stream.
             generator = streams.generator("private", 2, plan.round)
             drawn = generator.integers(1, self.inner_steps + 1, len(data.samples))
             rule = rules.InnerRule(drawn[plan.participants])
-        else:
+        elif self.inner_rule == "fixed":
+            rule = rules.InnerRule(np.full(data.clients, self.inner_steps))
+        elif self.inner_rule == "auto":
+            rule = rules.InnerRule(rules.stable_budget(state, self.inner_limit), follow=True)
+        elif self.inner_rule == "change":
             tolerance = self.inner_tolerance * np.sqrt(self.components)
-            if self.inner_rule == "conditions":
-                tolerance = self.inner_residual * rules.residual_bound(
-                    self.penalty_spread, data.weights
-                )
-            name, steps, limit = self.inner_rule, self.inner_steps, self.inner_limit
-            rule = rules.inner_rule(name, state, steps, limit, tolerance)
-            rule = replace(rule, decrease=self.inner_decrease, curvature=self.inner_curvature)
+            rule = rules.InnerRule(most, "change", tolerance)
+        else:
+            bound = rules.residual_bound(self.penalty_spread, data.weights)
+            constants = self.inner_residual * bound, self.inner_decrease, self.inner_curvature
+            rule = rules.InnerRule(most, "conditions", *constants)
         return rule.without(state.idle(self.private_start))
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:

@@ -35,7 +35,7 @@ def solve(rule: InnerRule, data: ClientData, state: ClientState, received: Array
     """Advance X_i, S_i X_i and W_i in ``state`` by this round's iterations, and meter them."""
     made, left = rule.budget, rule
     planned = rule.test == "none" and not rule.follow  # no iterate but the last is looked at
-    if data.factors is not None and data.features >= FEATURES and planned:
+    if data.factors and data.features >= FEATURES and planned:
         left = rule.without(~iterate_in_coordinates(rule, data, state, received))
     if left.budget.any():
         made = np.where(left.budget > 0, iterate(left, data, state, received), made)
@@ -49,9 +49,8 @@ def iterate_in_coordinates(
 ) -> BoolArray:
     """Put X_i after this round's iterations and S_i X_i into ``state``; clients hold records.
 
-    Returns (present,) bool: clients that were left as they were: they have no step to make, or H
-    maps the columns of an iterate so close to each other that coordinates lose what tells them
-    apart.
+    Returns (present,) bool: clients left as they were, with no step to make or an H that maps the
+    columns of an iterate so close to each other that coordinates lose what tells them apart.
     """
     frames, products = state.frame.copy(), state.product.copy()
     pulled = np.full_like(state.pulled, np.nan)
@@ -104,7 +103,8 @@ def _solve(
         if step:
             pulled += gram @ inside
         seen = across.T @ inside + overlap @ outside
-    images = _push(factor, np.hstack([inside, pulled]))
+    asked = np.hstack([inside, pulled])
+    images = (np.ascontiguousarray(asked.T) @ factor.T).T  # F M in the order of `_pull`
     iterate = images[:, :components] + basis @ outside
     solved = orthonormalise(iterate[None])[0]
     # M = X R, so F^T X = F^T M R^-1, and S X = S M R^-1.
@@ -118,11 +118,6 @@ def _solve(
 def _pull(factor: Array, frame: Array) -> Array:
     """F^T M; BLAS is faster where the narrow matrix is the first and lies by rows."""
     return (np.ascontiguousarray(frame.T) @ factor).T
-
-
-def _push(factor: Array, inside: Array) -> Array:
-    """F c; see `_pull`."""
-    return (np.ascontiguousarray(inside.T) @ factor.T).T
 
 
 def _inverse_factor(gram: Array) -> Array | None:

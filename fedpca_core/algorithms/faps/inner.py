@@ -39,10 +39,7 @@ _LEAST, _MOST = 1e-25, 1e25
 
 
 def iterate(rule: InnerRule, data: ClientData, state: ClientState, received: Array) -> IntArray:
-    """Put X_i after the iterations ``X <- orth(H X)`` of a rule, and S_i X_i, into ``state``.
-
-    Returns (present,) int64: iterations that each client made: J_i.
-    """
+    """Put X_i and S_i X_i after ``X <- orth(H X)`` by a rule into ``state``; J_i, (present,)."""
     tested, most = rule.test != "none", int(rule.budget.max())
     stretch = STRETCH if state.norm.min() > _LEAST and state.norm.max() < _MOST else 1
     low_rank = cache(partial(low_rank_part, replace(state), received))
@@ -52,7 +49,8 @@ def iterate(rule: InnerRule, data: ClientData, state: ClientState, received: Arr
     for step in range(1, most + 1):
         exact, follows = tested or step == most, rule.follow and step == 1
         # Who needs this product, None for all: it leads to the next iterate, or it is S_i X_i.
-        asked = _unless_all(running if tested else rule.budget > (0 if exact else step))
+        asking = running if tested else rule.budget > (0 if exact else step)
+        asked = None if asking.all() else asking
         frames = images
         if exact:
             frames = orthonormalise(images)
@@ -104,27 +102,20 @@ def _formed(data: ClientData, tall: Array, wide: Array, most: int) -> Array | No
     return matrices
 
 
-def _unless_all(chosen: BoolArray) -> BoolArray | None:
-    return None if chosen.all() else chosen
-
-
 def _replaced(before: Array, after: Array, chosen: BoolArray | None) -> Array:
     """``after`` for the chosen clients, None for all, and ``before`` for the others."""
     return after if chosen is None else np.where(chosen[:, None, None], after, before)
 
 
 def join(data: ClientData, state: ClientState, received: Array | None) -> None:
-    """First round of some clients: start from the received frame, or for None from their own.
-
-    It costs one product.
-    """
+    """First round of some clients: start from the received frame, or for None from their own."""
     new = state.rounds == 0
     if not new.any():
         return
     pick = new[:, None, None]
     if received is not None:
         state.frame = np.where(pick, received, state.frame)
-    product = data.apply(state.frame, active=new)
+    product = data.apply(state.frame, active=new)  # one product, metered
     state.product = np.where(pick, product, state.product)
     state.multiplier = multiplier(state.frame, state.product)
     direction = leading_direction(state.multiplier)

@@ -6,10 +6,10 @@ Rules for the number of iterations J_i of a client in a round:
     The same J for all.
 ``auto``
     The largest J with stability number kappa_i <= 1 (`largest_stable_steps`), from the client's
-    own a_i and c_i. c_i is the smallest eigenvalue of X_i^T S_i X_i, known
-    already. a_i, the largest eigenvalue of S_i on the complement of X_i, is followed by a power
-    iteration that advances one step a round: its vector travels as one more column of the first
-    inner product. That column is metered: every p of them count as one product.
+    own a_i and c_i. c_i is the smallest eigenvalue of X_i^T S_i X_i, known already. a_i, the
+    largest eigenvalue of S_i on the complement of X_i, is followed by a power iteration that
+    advances one step a round: its vector travels as one more column of the first inner product,
+    which is metered: every p of them count as one product.
 ``change``
     Until the subspace moves by at most ``inner_tolerance * sqrt(p)`` (FAPS paper, measured here on
     subspaces, so that a mere change of basis does not count as movement).
@@ -66,18 +66,6 @@ class InnerRule:
         return replace(self, budget=np.where(idle, 0, self.budget)) if idle.any() else self
 
 
-def inner_rule(
-    name: str, state: ClientState, steps: int, limit: int, tolerance: float
-) -> InnerRule:
-    """A rule by its name: J for "fixed", the most iterations and the tolerance for the others."""
-    clients = len(state.rounds)
-    if name == "fixed":
-        return InnerRule(np.full(clients, steps))
-    if name == "auto":
-        return InnerRule(stable_budget(state, limit), follow=True)
-    return InnerRule(np.full(clients, limit), name, tolerance)
-
-
 def stable_budget(state: ClientState, limit: int) -> IntArray:
     """J_i of the rule "auto", (present,)."""
     inside = transpose(state.frame) @ state.product  # symmetric to rounding; one half is read
@@ -96,15 +84,9 @@ def residual_bound(spread: float, weights: Array) -> float:
 
 
 def conditions_hold(
-    rule: InnerRule,
-    state: ClientState,
-    first: tuple[Array, Array],
-    now: tuple[Array, Array],
+    rule: InnerRule, state: ClientState, first: tuple[Array, Array], now: tuple[Array, Array]
 ) -> BoolArray:
-    """Whether sufficient decrease and residual reduction hold, (present,) bool.
-
-    ``first`` and ``now`` are pairs (X, H X) before the iterations and after the last one.
-    """
+    """Whether both conditions hold of pairs (X, H X), before and after, (present,) bool."""
     start_residual = np.linalg.norm(remove_span(first[1], first[0]), axis=(1, 2))
     residual = np.linalg.norm(remove_span(now[1], now[0]), axis=(1, 2))
     fallen = 0.5 * ((now[0] * now[1]).sum(axis=(1, 2)) - (first[0] * first[1]).sum(axis=(1, 2)))
@@ -114,14 +96,9 @@ def conditions_hold(
 
 
 def largest_stable_steps(outside: Array, inside: Array, penalty: Array, limit: int) -> IntArray:
-    """Largest J_i <= ``limit`` with a stability number of at most 1 (never below 1).
+    """Largest J_i <= ``limit`` with a stability number of at most 1 (never below 1), (clients,).
 
-    ``outside``, (clients,) float64: a_i, the largest eigenvalue of S_i on the complement of the
-        frame.
-    ``inside``, (clients,) float64: c_i, the smallest eigenvalue of ``Z^T S_i Z``.
-    ``penalty``, (clients,) float64: beta_i, positive.
-
-    Returns (clients,) int64.
+    ``outside`` a_i, ``inside`` c_i and ``penalty`` beta_i > 0 are (clients,) float64.
 
     Not in the FAPS paper. The stability number is
     ``kappa_i = beta_i (1 + r_i + ... + r_i^(J-1)) / (c_i + beta_i)`` with
@@ -135,10 +112,7 @@ def largest_stable_steps(outside: Array, inside: Array, penalty: Array, limit: i
 
 
 def adapt(state: ClientState, received: Array) -> None:
-    """Update beta_i and d_i of the clients of a round, which their ``rounds`` include.
-
-    ``received``, (features, components) float64: Z as the clients received it.
-    """
+    """Update beta_i and d_i of the clients of a round, which their ``rounds`` include."""
     due = state.rounds % CHECK_EVERY == 0
     if not due.any():
         return

@@ -72,5 +72,4 @@ class ClientState:
         return nothing if private_start else nothing | (self.rounds == 0)
 
     def arrays(self) -> Arrays:
-        """The state by name, as it is kept between rounds."""
         return dict(vars(self))

@@ -5,13 +5,13 @@ rotation, as long as there are fewer records than features. In the order of read
 
     F <- a matrix as a factor, S = F F^T                     attacks.low_rank.Factor
     B <- F sqrt(m) / grid = (X - mu 1^T) Q, Q unknown        records._question
-    B <- short whole combinations of its rows                sieve.sieve
+    B <- short whole combinations of its rows                generators.sieve
     repeat, with ever more rows and finer tags               directions.attempts
         rows  <- independent rows, those of mu with them     generators.first_rows, .Lattice
         basis <- LLL of [rows | tags]                        reduction.reduce_generators
         if basis is orthonormal: its rows are e_j^T Q
         else  rows that the lattice lacks are added          directions._outside
-              or e_j^T Q are the unit vectors of the dual    short_vectors.short_vectors
+              or e_j^T Q are the unit vectors of the dual    reduction.short_vectors
         X <- round B Q^T + mu 1^T, refit Q, ever more rows   polish.settle
         certified if X gives B back to its known error       certificate.certify
             and nothing else does                            known_error.nothing_else_fits
@@ -22,6 +22,4 @@ What differs where less, or more, is known:
 - ``without_mean``: mu is kept back, and the differences between records follow.
 - ``codes``: columns of zeros and ones, and counts tell the records, however many they are.
 - ``span``: eigenvectors without their sizes; the matrices behind them are sought first.
-
-`apart` registers what of this is an attack: its conditions, its price, how it reads.
 """

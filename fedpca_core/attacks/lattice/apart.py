@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -28,23 +29,26 @@ Apart = Callable[[Factor, "float | Array", Deployment, float], Iterator[Taken]]
 
 
 def take_apart(
-    beliefs: Sequence[Belief], deployment: Deployment, apart: Apart, work: float
+    apart: Apart,
+    view: Transcript,
+    deployment: Deployment,
+    client: int,
+    effort: Effort,
+    beliefs: Sequence[Belief],
 ) -> Part[Taken]:
     """Go on from the matrices to the records behind them.
 
     The first matrix that is whole is tried, then the last; where only the last gives way the rounds
     between are halved, because later messages never tell less.
 
-    ``beliefs``: After every round.
     ``apart``: How one matrix is taken apart: states on the way, the last one counts.
-    ``work``: For one matrix, as of `Effort`.
+    ``beliefs``: After every round.
     """
     noise = 0.0 if deployment.guarantee is None else deployment.guarantee.noise
     factors: list[tuple[int, Factor]] = []
     for k, state in enumerate(beliefs):
         if state.whole is not None and (not factors or state.whole is not beliefs[k - 1].whole):
-            whole = state.whole
-            factors.append((k, _noisy(whole, noise)))
+            factors.append((k, _noisy(state.whole, noise)))
     if not factors:
         return Taken()
     known = deployment.grid_known
@@ -54,7 +58,7 @@ def take_apart(
         last = Taken()
         round_, factor = factors[number]
         for grid in grids:
-            for count, stage in enumerate(apart(factor, grid, deployment, work), 1):
+            for count, stage in enumerate(apart(factor, grid, deployment, effort.work), 1):
                 last = stage
                 yield Step(1.0 - 1.0 / count, "Taking the matrix apart")
             if last.found is not None and last.found.certified:
@@ -117,22 +121,8 @@ def _differences(
         if np.abs(common - np.rint(common)).max() < _WHOLE:
             raised = whole + np.rint(common).astype(np.int64)[:, None]
             note = f"{found.note.rstrip('.')}, which the announced mean tells."
-            values = raised * steps[:, None]
-            yield Taken(Records(True, raised, values, None, (), note))
+            yield Taken(Records(True, note, raised, raised * steps[:, None]))
             return
-
-
-def _reading(apart: Apart) -> Callable[..., Part[Taken]]:
-    def read(
-        view: Transcript,
-        deployment: Deployment,
-        client: int,
-        effort: Effort,
-        beliefs: Sequence[Belief],
-    ) -> Part[Taken]:
-        return (yield from take_apart(beliefs, deployment, apart, effort.work))
-
-    return read
 
 
 def _few(deployment: Deployment, client: int) -> str:
@@ -183,7 +173,7 @@ LATTICE_ATTACKS = (
         "looks for whole records behind the matrix, and certifies them",
         _with_mean,
         _searching,
-        _reading(_whole),
+        partial(take_apart, _whole),
     ),
     RecordsAttack(
         "differences",
@@ -192,7 +182,7 @@ LATTICE_ATTACKS = (
         "looks for the differences between the records behind the matrix, and certifies them",
         _without_mean,
         _searching,
-        _reading(_differences),
+        partial(take_apart, _differences),
     ),
     RecordsAttack(
         "codes",
@@ -201,6 +191,6 @@ LATTICE_ATTACKS = (
         "reads the matrix as counts, and looks for all records that have them",
         _coded,
         lambda deployment, client: 0.2,
-        _reading(take_codes),
+        partial(take_apart, take_codes),
     ),
 )

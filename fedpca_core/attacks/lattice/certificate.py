@@ -13,10 +13,9 @@ import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.lattice.directions import Attempt
-from fedpca_core.attacks.lattice.generators import Lattice
+from fedpca_core.attacks.lattice.generators import Lattice, Sieved
 from fedpca_core.attacks.lattice.known_error import apart_by, farthest, is_exact, nothing_else_fits
 from fedpca_core.attacks.lattice.polish import TOLERANCE, Settled, chance, settle
-from fedpca_core.attacks.lattice.sieve import Sieved
 from fedpca_core.settings import plural
 
 #: A wrong rotation must pass with a chance below this (decimal logarithm).
@@ -35,8 +34,6 @@ _EXACT, _FLOAT = 2.0**62, 2.0**53
 
 @dataclass(frozen=True)
 class Certificate:
-    """Why to believe a result, or why not."""
-
     #: The records give the matrix back to its known error, every entry of every feature lies within
     #: 0.25 of the grid, the lengths are right, and nothing else does: proved (``unique`` but for
     #: the signs), or, of a matrix that is known exactly, with a small chance.
@@ -53,11 +50,9 @@ class Certificate:
     #: all unit vectors of the dual lattice were listed, and the error of the matrix leaves no room
     #: beside them.
     unique: bool
-    #: Whether the public mean or the bounds of the features decide the sign of every record.
-    #: Without a mean (or with one whose double is whole) x and -x explain the matrix alike, and the
-    #: one with the larger sum is taken.
-    signs_decided: bool
-    #: What else explains the matrix, in words; empty where nothing does.
+    #: What else explains the matrix, in words; empty where nothing does. Signs are open where
+    #: neither the public mean nor the bounds decide them: without a mean (or with one whose double
+    #: is whole) x and -x explain the matrix alike, and the one with the larger sum is taken.
     ambiguity: str
     note: str
 
@@ -80,8 +75,7 @@ class LatticeQuestion:
     samples: int
     #: (features,) float64: Expected error of an entry of B.
     error: Array
-    #: (features, 2) float64 or None: Least and largest value of every feature before anything was
-    #: subtracted.
+    #: (features, 2) float64 or None: Least and largest value of every feature before centring.
     limits: Array | None
     sieved: Sieved
     #: Of the sieved rows.
@@ -89,11 +83,7 @@ class LatticeQuestion:
 
 
 def certify(question: LatticeQuestion, attempt: Attempt) -> tuple[Certificate, Array]:
-    """Settle the directions of an attempt and judge the outcome.
-
-    Returns the certificate, and the whole records, (features, samples) float64: meaningless unless
-    the certificate is valid.
-    """
+    """The certificate of an attempt, and its whole records (features, samples) if that is valid."""
     assert attempt.directions is not None
     lattice, samples = question.lattice, question.samples
     measured = np.linalg.norm(attempt.directions, axis=1)
@@ -111,7 +101,9 @@ def certify(question: LatticeQuestion, attempt: Attempt) -> tuple[Certificate, A
     if question.steps is not None:
         # The length of a whole record is known better than that of its direction.
         for _ in range(_LENGTH_PASSES):
-            before, expected = expected, _unit_lengths(question, settled)
+            sent = (settled.whole - question.mean[:, None]) * question.steps[:, None]
+            sizes = np.maximum(np.linalg.norm(sent, axis=0), np.finfo(float).tiny)
+            before, expected = expected, 1.0 / sizes
             if np.array_equal(before, expected):
                 break
             settled = settle(stages, attempt.directions, expected, question.error)
@@ -131,15 +123,21 @@ def certify(question: LatticeQuestion, attempt: Attempt) -> tuple[Certificate, A
             "a wrong rotation would come as close to the grid with a chance of up to "
             f"10^{odds:.0f}; there are too few informative features."
         )
-    valid, signs = not note, bool(settled.decided.all())
-    ambiguity = _open(question, signs, int(np.gcd.reduce(repeats)))
+    valid = not note
+    ambiguity = _open(question, bool(settled.decided.all()), int(np.gcd.reduce(repeats)))
     if valid:
-        note = _kept(question, settled, misfit, proved, odds, ambiguity)
+        alone = (
+            "no other whole records do, as was checked in whole numbers"
+            if proved
+            else f"if entries were independent, others would with a chance below 10^{odds:.0f}"
+        )
+        but = f", but {ambiguity}" if ambiguity else ""
+        note = (
+            f"{plural(samples, 'record')} give the matrix back within {misfit:.1g} of its known "
+            f"error, every entry within {settled.largest:.1g} of the grid; {alone}{but}."
+        )
     unique = valid and proved and not ambiguity
-    return (
-        Certificate(valid, settled.largest, misfit, odds, unique, signs, ambiguity, note),
-        whole,
-    )
+    return Certificate(valid, settled.largest, misfit, odds, unique, ambiguity, note), whole
 
 
 def _open(question: LatticeQuestion, signs: bool, times: int) -> str:
@@ -155,30 +153,6 @@ def _open(question: LatticeQuestion, signs: bool, times: int) -> str:
     return "; ".join(found)
 
 
-def _kept(
-    question: LatticeQuestion,
-    settled: Settled,
-    misfit: float,
-    proved: bool,
-    odds: float,
-    ambiguity: str,
-) -> str:
-    """Why a valid result holds."""
-    samples = question.samples
-    many = plural(samples, "record")
-    alone = (
-        "no other whole records do, as was checked in whole numbers"
-        if proved
-        else f"if entries were independent, others would with a chance below 10^{odds:.0f}"
-    )
-    if ambiguity:
-        alone = f"{alone}, but {ambiguity}"
-    return (
-        f"{many} give the matrix back within {misfit:.1g} of its known error, every entry within "
-        f"{settled.largest:.1g} of the grid; {alone}."
-    )
-
-
 def _within_limits(question: LatticeQuestion, settled: Settled) -> Settled:
     """Signs that the mean leaves open, decided by the bounds of the features."""
     if question.limits is None or settled.decided.all():
@@ -191,13 +165,6 @@ def _within_limits(question: LatticeQuestion, settled: Settled) -> Settled:
     turned = ~settled.decided & there & ~here
     whole = np.where(turned, mirrored, settled.whole)
     return replace(settled, whole=whole, decided=settled.decided | (here != there))
-
-
-def _unit_lengths(question: LatticeQuestion, settled: Settled) -> Array:
-    """Lengths of the directions of records that were scaled to length 1."""
-    assert question.steps is not None
-    sent = (settled.whole - question.mean[:, None]) * question.steps[:, None]
-    return 1.0 / np.maximum(np.linalg.norm(sent, axis=0), np.finfo(float).tiny)
 
 
 def _fault(
@@ -298,10 +265,7 @@ def unit_vectors(rows: IntArray) -> bool:
 
 
 def exact_combinations(combinations: Array, made: IntArray, largest: float) -> IntArray | None:
-    """Combinations of combinations, for exact products with whole numbers up to ``largest``.
-
-    Returns (count, rows) int64 or None: None where such products would not be exact.
-    """
+    """Combinations of combinations; None where products up to ``largest`` would not be exact."""
     sizes = np.abs(combinations) @ np.abs(made)
     if float(sizes.sum(axis=1).max()) * largest > _EXACT or float(sizes.max()) > _FLOAT:
         return None

@@ -30,7 +30,6 @@ _SETS = 2
 
 
 def are_codes(deployment: Deployment) -> bool:
-    """Whether the schema says that every column holds zeros and ones."""
     facts = deployment.records
     if facts is None or facts.bounds is None or not deployment.grid_known:
         return False
@@ -41,8 +40,7 @@ def are_codes(deployment: Deployment) -> bool:
 def counts_of(factor: Factor, mean: Array | None) -> Array:
     """How often two columns are 1 together, (features, features) float64, to rounding.
 
-    ``mean``, (features,) float64 or None: What was subtracted; None for nothing. Where it is one
-        half nothing follows for that column.
+    ``mean``, (features,): What was subtracted; of a column whose mean is one half nothing follows.
     """
     moment = factor.samples * factor.matrix @ factor.matrix.T
     if mean is None:
@@ -60,11 +58,7 @@ def counts_of(factor: Factor, mean: Array | None) -> Array:
 
 
 def records_of_codes(factor: Factor, mean: Array | None, work: float) -> Records:
-    """The records behind counts, certified where no others have the same.
-
-    ``factor``, ``mean``: As in `counts_of`.
-    ``work``: As of `attacks.records`.
-    """
+    """The records behind counts, certified where no others have the same."""
     counts = counts_of(factor, mean)
     exact = np.rint(counts)
     # An entry of F is known to ``error``, and an entry of m S to as much as its columns are long.
@@ -74,7 +68,7 @@ def records_of_codes(factor: Factor, mean: Array | None, work: float) -> Records
     off = float(np.abs(counts - exact).max()) if np.isfinite(counts).all() else np.inf
 
     def failed(note: str) -> Records:
-        return Records(False, None, None, None, (), f"Not certified: {note}")
+        return Records(False, f"Not certified: {note}")
 
     if factor.rank == 0 or not known < 0.5:
         return failed("the error of the matrix hides its counts.")
@@ -94,14 +88,13 @@ def records_of_codes(factor: Factor, mean: Array | None, work: float) -> Records
         f"Certified: {factor.samples} records of codes have exactly these counts, and no others "
         "do; all were gone through."
     )
-    return Records(True, sets[0], sets[0].astype(float), None, (), note)
+    return Records(True, note, sets[0], sets[0].astype(float))
 
 
 def sets_of_records(counts: IntArray, samples: int, work: int) -> tuple[list[IntArray], bool]:
     """Sets of records of zeros and ones with these counts, at most two of them.
 
-    ``counts``, (features, features) int64.
-    ``work``: Numbers of ones that are tried at most.
+    ``counts``, (features, features) int64. ``work``: Numbers of ones that are tried at most.
 
     Returns the sets, (features, samples) int64 each, and whether the search was brought to an end:
     all sets are listed, or two were found.
@@ -159,5 +152,4 @@ def sets_of_records(counts: IntArray, samples: int, work: int) -> tuple[list[Int
 def take_codes(
     factor: Factor, grid: float | Array, deployment: Deployment, work: float
 ) -> Iterator[Taken]:
-    """`records_of_codes` for a deployment; see `apart.take_apart`."""
     yield Taken(records_of_codes(factor, deployment.mean, work))

@@ -6,7 +6,7 @@ generate all of them: the lattice ``Z^m Q``, whose shortest vectors ``±e_j^T Q`
 of the records. The condition on c is one more coordinate ``w (mu_k mod 1)`` and one more generator
 ``(0, ..., 0, w)``: combinations in which it vanishes fulfil the condition.
 
-Sizes are found by the attack itself. It starts from few short rows (`sieve`); it adds rows while
+Sizes are found by the attack itself. It starts from few short rows; it adds rows while
 relations and lattice are not told apart, then rows that the lattice found so far does not contain;
 and where all of them still generate less than ``Z^m Q``, the directions are the unit vectors of the
 dual.
@@ -18,10 +18,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray, IntArray
-from fedpca_core.attacks.lattice.generators import WEIGHT, Lattice, first_rows, ladder
+from fedpca_core.attacks.lattice.generators import LADDER, WEIGHT, Lattice, first_rows
 from fedpca_core.attacks.lattice.polish import TOLERANCE
-from fedpca_core.attacks.lattice.reduction import Reduced, reduce_basis, reduce_generators, work
-from fedpca_core.attacks.lattice.short_vectors import short_vectors
+from fedpca_core.attacks.lattice.reduction import (
+    Reduced,
+    reduce_basis,
+    reduce_generators,
+    short_vectors,
+    work,
+)
 
 #: Above this gap relations and lattice are told apart for certain.
 _CLEAR = 30.0
@@ -52,14 +57,12 @@ class Attempt:
     combinations: Array | None
     #: (rows,) int64: Rows of the lattice behind the generators.
     chosen: IntArray
-    #: What happened.
     note: str
     #: Whether these are all directions that whole records can have.
     only: bool = False
     #: Whether nothing else is left to try.
     final: bool = False
-    #: tuple of (rank, rank) float64: Where the lattice leaves several sets of directions open: all
-    #: of these.
+    #: tuple of (rank, rank) float64: All sets of directions, where the lattice leaves several open.
     sets: tuple[Array, ...] = ()
 
 
@@ -71,9 +74,9 @@ def attempts(lattice: Lattice, budget: float) -> Iterator[Attempt]:
         return
     dimension = rank + (lattice.residues is not None)
     done: set[tuple[float, int]] = set()
-    for epsilon, share in ladder(lattice.error):
+    for epsilon, share in LADDER:
         chosen = first_rows(lattice.rows, order, int(share * dimension) + 8)
-        if (epsilon, len(chosen)) in done:
+        if epsilon <= 3.0 * lattice.error or (epsilon, len(chosen)) in done:
             continue
         done.add((epsilon, len(chosen)))
         more = chosen[:0]
@@ -192,8 +195,7 @@ def _on_grid(lattice: Lattice, units: Array) -> Array:
 
 
 def _orthonormal_sets(units: Array) -> list[Array]:
-    """All ways to choose as many orthonormal rows as columns; none where there are too many, or
-    more beginnings of them than can be gone through."""
+    """All ways to choose as many orthonormal rows as columns; none where they are too many."""
     rank, left_to_try = units.shape[1], _BEGINNINGS
     apart = np.abs(units @ units.T) < _OBLIQUE
     found: list[Array] = []

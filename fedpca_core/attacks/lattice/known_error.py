@@ -26,10 +26,9 @@ _HELD = 1e-6
 def refitted(whole: Array, rows: Array, turn: Array, error: Array) -> Array:
     """R refitted to rows of unequal sizes and errors: each counts by what is known of it.
 
-    ``whole``, (features, size) float64: What the rows turn into, less what was subtracted.
-    ``rows``, (features, rank) float64: B.
-    ``turn``, (size, rank) float64: R so far, which holds what all rows leave open.
-    ``error``, (features,) float64: Expected error of an entry of each row.
+    ``whole``, (features, size): What the rows turn into, less what was subtracted.
+    ``rows``, (features, rank): B. ``error``, (features,): Expected error of an entry of each row.
+    ``turn``, (size, rank): R so far, which holds what all rows leave open.
     """
     weights = _weights(rows, error)[:, None]
     for _ in range(2):
@@ -38,12 +37,7 @@ def refitted(whole: Array, rows: Array, turn: Array, error: Array) -> Array:
 
 
 def farthest(rows: Array, error: Array) -> Array:
-    """How far the entries of B R^T may lie from the whole numbers behind them.
-
-    ``rows``, ``error``: As in `refitted`.
-
-    Returns (features,) float64: also for the error of R, which was fitted to rows with this error.
-    """
+    """How far entries of B R^T may lie from whole numbers, R being fitted to them, (features,)."""
     weights, sizes = _weights(rows, error), np.linalg.norm(rows, axis=1)
     every = error + _ROUNDING * sizes
     values = np.linalg.svd(rows * weights[:, None], compute_uv=False)
@@ -83,9 +77,8 @@ def _weights(rows: Array, error: Array) -> Array:
 def nothing_else_fits(rows: Array, off: Array, apart: float) -> bool:
     """Whether every explanation whose rotation is near is this one, up to order and signs.
 
-    ``rows``, (features, rank) float64: What explains B: whole records, less what was subtracted,
-        times their lengths.
-    ``off``, (features,) float64: `apart_by` of the rows.
+    ``rows``, (features, rank): What explains B: whole records, less what was subtracted, times
+        their lengths. ``off``, (features,): `apart_by` of the rows.
     ``apart``: Norm of the difference between the other rotation and a signed permutation, at most.
     """
     sizes = np.linalg.norm(rows, axis=1)

@@ -27,21 +27,17 @@ _NEAR = 0.2
 
 @dataclass(frozen=True)
 class Settled:
-    """Whole records and how well they fit."""
-
     #: (features, rank) float64: Whole numbers, in units of the grid.
     whole: Array
     #: (features, rank) float64: Of the unrounded entries from the grid, at most 0.5.
     distances: Array
-    #: (rank,) bool: Whether the mean alone decides the sign of a record; otherwise the one with the
-    #: larger sum is taken.
+    #: (rank,) bool: Whether the mean alone decides the sign; else the larger sum is taken.
     decided: BoolArray
     #: (rank,) float64.
     lengths: Array
 
     @property
     def largest(self) -> float:
-        """Largest distance from the grid."""
         return float(self.distances.max(initial=0.0))
 
 
@@ -50,12 +46,11 @@ def settle(
 ) -> Settled:
     """Round, refit and choose signs until nothing changes.
 
-    ``stages``, sequence of ((rows, rank) float64, (rows,) float64): B and the mean, in units of the
-        grid; the last one holds the features themselves, those before it shorter combinations of
-        them, which rough directions can round already.
-    ``directions``, (rank, rank) float64: Rows e_j^T Q, roughly.
-    ``lengths``, (rank,) float64: Of the directions: D.
-    ``error``, (features,) float64: Expected error of an entry of B.
+    ``stages``: Pairs of B, (rows, rank), and the mean, (rows,), in units of the grid; the last one
+        holds the features themselves, those before it shorter combinations of them, which rough
+        directions can round already.
+    ``directions``, (rank, rank): Rows e_j^T Q, roughly. ``lengths``, (rank,): Theirs, D.
+    ``error``, (features,): Expected error of an entry of B.
     """
     turn = polar(directions / np.linalg.norm(directions, axis=1, keepdims=True))
     for rows, mean in stages:
@@ -112,7 +107,7 @@ def _signs(values: Array, centre: Array) -> tuple[Array, BoolArray]:
     return np.where(forward, 1.0, -1.0), decided
 
 
-def chance(rows: Array, mean: Array, lengths: Array, within: float = TOLERANCE) -> float:
+def chance(rows: Array, mean: Array, lengths: Array, within: float) -> float:
     """Decimal logarithm of the chance that a wrong rotation lands as close to the grid.
 
     Each entry of a wrongly rotated row is about normal with the row's size over the root of the

@@ -17,9 +17,8 @@ import numpy as np
 from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.attacks.lattice.certificate import Certificate, LatticeQuestion, certify
 from fedpca_core.attacks.lattice.directions import Attempt, attempts
-from fedpca_core.attacks.lattice.generators import Lattice
+from fedpca_core.attacks.lattice.generators import Lattice, sieve
 from fedpca_core.attacks.lattice.known_error import SUBTRACTED
-from fedpca_core.attacks.lattice.sieve import sieve
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.settings import plural
@@ -40,18 +39,16 @@ class Records:
 
     #: Whether the records below are the records.
     certified: bool
-    #: (features, samples) int64 or None: The records in units of the grid, in an order of their
-    #: own; None unless certified.
-    whole: IntArray | None
-    #: (features, samples) float64 or None: The same in the units of the data, before anything was
-    #: subtracted.
-    values: Array | None
-    #: Why to believe it; of the best candidate where nothing was certified, None without one.
-    certificate: Certificate | None
-    #: The reductions so far.
-    attempts: tuple[Attempt, ...]
     #: One sentence on how it ended.
     note: str
+    #: (features, samples) int64 or None: In grid units, in any order; None unless certified.
+    whole: IntArray | None = None
+    #: (features, samples) float64 or None: In units of the data, before anything was subtracted.
+    values: Array | None = None
+    #: Why to believe it; of the best candidate where nothing was certified, None without one.
+    certificate: Certificate | None = None
+    #: The reductions so far.
+    attempts: tuple[Attempt, ...] = ()
     #: Whether nobody tells their mean, so that they are known up to what all of them have in common
     #: and up to one sign (`without_mean`).
     differences: bool = False
@@ -76,8 +73,7 @@ def record_stages(
     ``grid``, float or (features,) float64: Step of every feature, in the units of the data: 1 for
         whole numbers, 1/255 for pixels from 0 to 1, one over the public deviation for a
         standardised count.
-    ``mean``, (features,) float64: What was subtracted from every record, in the units of the data;
-        nothing when left out.
+    ``mean``, (features,) float64: What was subtracted from every record, in the units of the data.
     ``records_total``: How many records the mean is over: it makes the mean a fraction with this
         denominator. Needed with a mean.
     ``bounds``, (features, 2) float64: Least and largest value of every feature, in the units of the
@@ -85,22 +81,24 @@ def record_stages(
         explain the matrix.
     ``unit_length``: Whether every record was scaled to length 1 at the end. Its length is found
         then, and the record up to a common divisor of its entries.
-    ``budget``: Most work; a count and not a time, so that the same input gives the same result
-        everywhere.
+    ``budget``: Most work; a count and not a time, so that results are the same everywhere.
 
     Raises InvalidInput: A grid or mean of the wrong shape, a mean without the number of records.
     """
     steps = _steps(grid, factor.matrix.shape[0])
-    state = Records(False, None, None, None, (), _opening(factor))
+    note = "no reduction was made."
+    if factor.rank == 0:
+        note = "the matrix is zero up to rounding and noise."
+    elif not factor.complete:
+        note = "the messages do not determine the matrix yet; read more rounds."
+    state = Records(False, f"Not certified: {note}")
     yield state
     if not 0 < factor.rank <= factor.samples:
         return
     limits = None if bounds is None else bounds / steps[:, None]
     question = _question(factor, steps, *_mean(mean, records_total, steps), unit_length, limits)
     if len(question.lattice.rows) < factor.rank:
-        yield replace(
-            state, note="Not certified: noise buries so many features that too few are left."
-        )
+        yield Records(False, "Not certified: noise buries so many features that too few are left.")
         return
     for attempt in attempts(question.lattice, budget):
         state = _after(state, attempt, question, steps)
@@ -141,7 +139,7 @@ def _question(
     sieved = sieve(rows, error, _SHORTEST if same else 1e-6 * float(sizes.max(initial=0.0)))
     residues = None
     if numerators is not None:
-        residues = sieved.combine(numerators) % total
+        residues = (sieved.combinations @ numerators[sieved.chosen]) % total
         residues = np.where(2 * residues > total, residues - total, residues)
     return LatticeQuestion(
         rows=rows,
@@ -158,32 +156,27 @@ def _question(
 
 
 def _after(state: Records, attempt: Attempt, question: LatticeQuestion, steps: Array) -> Records:
-    """The state after one more reduction."""
     tried, others = (*state.attempts, attempt), ""
     if attempt.sets:
         attempt, others = _fitting(question, attempt)
         if attempt.directions is None:
-            return Records(False, None, None, None, tried, f"Not certified: {others}")
+            return Records(False, f"Not certified: {others}", attempts=tried)
     if attempt.directions is None:
         note = (
             f"Not certified: of {question.rows.shape[1]} directions {attempt.short} have the right "
             f"length after {plural(len(tried), 'reduction')}; {attempt.note}."
         )
-        return Records(False, None, None, state.certificate, tried, note)
+        return Records(False, note, certificate=state.certificate, attempts=tried)
     certificate, whole = certify(question, attempt)
     if not certificate.valid:
-        return Records(False, None, None, certificate, tried, f"Not certified: {certificate.note}")
-    values = whole * steps[:, None]
+        note = f"Not certified: {certificate.note}"
+        return Records(False, note, certificate=certificate, attempts=tried)
     note = f"Certified: {certificate.note} {others}".strip()
-    return Records(True, whole.astype(np.int64), values, certificate, tried, note)
+    return Records(True, note, whole.astype(np.int64), whole * steps[:, None], certificate, tried)
 
 
 def _fitting(question: LatticeQuestion, attempt: Attempt) -> tuple[Attempt, str]:
-    """The one set of directions that fits the grid, and the bounds where that is not enough.
-
-    The sentence says what else fits the grid; where several sets remain, how many and what they
-    agree on.
-    """
+    """The one set that fits the grid, or the bounds, and a sentence on what else fits the grid."""
     fit: list[tuple[Array, set[tuple[float, ...]]]] = []
     possible: list[int] = []
     for directions in attempt.sets:
@@ -207,14 +200,6 @@ def _fitting(question: LatticeQuestion, attempt: Attempt) -> tuple[Attempt, str]
         f"{len(left)} sets of whole records explain the messages equally well; {len(shared)} of "
         f"{question.samples} records are the same in all of them."
     )
-
-
-def _opening(factor: Factor) -> str:
-    if factor.rank == 0:
-        return "Not certified: the matrix is zero up to rounding and noise."
-    if not factor.complete:
-        return "Not certified: the messages do not determine the matrix yet; read more rounds."
-    return "Not certified: no reduction was made."
 
 
 def _steps(grid: float | Array, features: int) -> Array:

@@ -21,7 +21,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedpca_core.arrays import Array, IntArray
+from fedpca_core.arrays import Array
+from fedpca_core.attacks.belief import mirrored
 from fedpca_core.attacks.lattice.reduction import reduce_whole
 from fedpca_core.attacks.low_rank import ROUNDING, Factor
 from fedpca_core.linalg.stiefel import orthonormalise
@@ -49,18 +50,19 @@ def matrices_of_span(
     """Matrices of few whole-number records that have these eigenvectors, likely ones first.
 
     ``vectors``, (features, samples) float64: As many leading eigenvectors as the client has
-        records, the largest eigenvalue first.
-    ``steps``, (features,) float64: The grid of the records.
-    ``mean``, (features,) float64: What was subtracted from every record, in the units of the data;
-        nothing when left out.
+        records, the largest eigenvalue first; ``single_precision`` where they came as float32.
+    ``steps``, ``mean``, (features,) float64: The grid, and what was subtracted from every record.
     ``trace``: Stated trace of the client's matrix; without it records and their multiples send the
         same.
-    ``single_precision``: Whether the vectors came as float32.
     """
     error = ROUNDING["float32" if single_precision else "float64"]
     count = vectors.shape[1]
     plane = vectors if mean is None else np.column_stack([vectors, mean])
-    rows = _telling(plane, steps)
+    lengths = np.linalg.norm(plane / steps[:, None], axis=1)
+    # Rows of the span that vanish say nothing.
+    alive = np.flatnonzero(lengths > 1e-6 * float(lengths.max(initial=1.0)))
+    places = np.linspace(0, len(alive) - 1, min(len(alive), _FEATURES))
+    rows = alive[places.astype(np.int64)]
     basis = _whole_vectors(plane[rows] / steps[rows, None], error)
     if basis is None:
         return
@@ -80,15 +82,6 @@ def matrices_of_span(
         # An entry of V is rounded by its own size.
         off_by = error / np.sqrt(len(vectors)) * float(roots.max())
         yield Factor(vectors * roots, count, off_by)
-
-
-def _telling(vectors: Array, steps: Array) -> IntArray:
-    """Rows of the span that are looked at: those that vanish say nothing."""
-    lengths = np.linalg.norm(vectors / steps[:, None], axis=1)
-    alive = np.flatnonzero(lengths > 1e-6 * float(lengths.max(initial=1.0)))
-    if len(alive) <= _FEATURES:
-        return alive
-    return alive[np.linspace(0, len(alive) - 1, _FEATURES).astype(np.int64)]
 
 
 def _whole_vectors(span: Array, error: float) -> Array | None:
@@ -148,10 +141,7 @@ def _diagonals(inside: Array, shares: Array, error: float) -> Array | None:
     if len(shares):
         return np.asarray(values[falling])
     found = combined[falling] @ kept
-    whole = np.zeros((len(found), size, size))
-    whole[:, upper[0], upper[1]] = found
-    whole[:, upper[1], upper[0]] = found
     # X = B A with whole square A, so det G is a square.
-    root = np.sqrt(np.abs(np.linalg.det(whole)))
+    root = np.sqrt(np.abs(np.linalg.det(mirrored(found, size, upper))))
     square = np.abs(root - np.rint(root)) < 1e-6 * np.maximum(root, 1.0)
     return np.asarray(values[falling][square])

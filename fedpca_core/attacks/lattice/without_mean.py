@@ -26,11 +26,8 @@ from dataclasses import replace
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.lattice.certificate import (
-    Certificate,
-    exact_combinations,
-    unit_vectors,
-)
+from fedpca_core.attacks.lattice.certificate import Certificate, exact_combinations, unit_vectors
+from fedpca_core.attacks.lattice.generators import Sieved, sieve
 from fedpca_core.attacks.lattice.known_error import (
     SUBTRACTED,
     apart_by,
@@ -42,7 +39,6 @@ from fedpca_core.attacks.lattice.known_error import (
 from fedpca_core.attacks.lattice.polish import TOLERANCE, chance_of_window
 from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.attacks.lattice.reduction import Reduced, reduce_generators
-from fedpca_core.attacks.lattice.sieve import Sieved, sieve
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar
@@ -63,7 +59,7 @@ _APART = 0.1
 _ROUNDS, _NEAR = 25, 0.15
 
 #: Where no rotation was found.
-_NONE = Certificate(False, np.inf, np.inf, 0.0, False, False, "", "no rotation fits the grid.")
+_NONE = Certificate(False, np.inf, np.inf, 0.0, False, "", "no rotation fits the grid.")
 
 
 def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Records:
@@ -75,7 +71,7 @@ def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Records:
     feature also when the rotation is fitted without that feature, and no others do.
 
     ``factor``: Of at least 3 records that were centred on a mean over many, or on their own.
-    ``grid``, float or (features,) float64: As in `attacks.records`.
+    ``grid``: As in `attacks.records`.
     """
     rank = factor.rank
     require(
@@ -109,12 +105,13 @@ def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Records:
         here = rows @ turn.T - whole
         off = apart_by(here - here.mean(axis=1, keepdims=True), rows, error)
         proved = _proved(sieved, chosen, reduced, whole, off, own)
-        found = _judged(rows, whole, turn, allowed, proved, is_exact(turned, error))
+        found = _judged(rows, whole, here, allowed, proved, is_exact(turned, error))
         if found.valid:
             darkest = whole - whole.min(axis=1, keepdims=True)
             negative = whole.max(axis=1, keepdims=True) - whole
             one = (darkest if darkest.sum() <= negative.sum() else negative).astype(np.int64)
-            return Records(True, one, None, found, (), f"Certified: {found.note}", True)
+            note = f"Certified: {found.note}"
+            return Records(True, note, one, certificate=found, differences=True)
         if found.largest_distance < best.largest_distance:
             best = found
     return _failed(best)
@@ -122,17 +119,16 @@ def records_without_mean(factor: Factor, grid: float | Array = 1.0) -> Records:
 
 def _failed(certificate: Certificate) -> Records:
     note = f"Not certified: {certificate.note}"
-    return Records(False, None, None, certificate, (), note, True)
+    return Records(False, note, certificate=certificate, differences=True)
 
 
 def _judged(
-    rows: Array, whole: Array, turn: Array, allowed: Array, proved: bool, exact: bool
+    rows: Array, whole: Array, here: Array, allowed: Array, proved: bool, exact: bool
 ) -> Certificate:
-    """Whether the differences hold."""
-    largest = _largest(rows, whole, turn)
-    here = rows @ turn.T - whole
-    here = np.abs(here - here.mean(axis=1, keepdims=True))
-    misfit = float((here / allowed[:, None]).max())
+    """Whether the differences hold; ``here`` is how far the turned rows lie off ``whole``."""
+    largest = _largest(rows, whole, here)
+    off = np.abs(here - here.mean(axis=1, keepdims=True))
+    misfit = float((off / allowed[:, None]).max())
     odds = chance_of_window(rows, float(np.clip(2.0 * largest, _CLOSEST, TOLERANCE)))
     note = ""
     if not largest < TOLERANCE:
@@ -147,7 +143,7 @@ def _judged(
     elif not proved and odds > _CHANCE:
         note = f"a wrong rotation would come as close with a chance of up to 10^{odds:.0f}."
     if note:
-        return Certificate(False, largest, misfit, odds, False, False, "", note)
+        return Certificate(False, largest, misfit, odds, False, "", note)
     alone = (
         "no others do, as was checked in whole numbers, but for their common sign"
         if proved
@@ -157,7 +153,7 @@ def _judged(
         f"all differences between {whole.shape[1]} records give the matrix back within "
         f"{misfit:.1g} of its known error; {alone}."
     )
-    return Certificate(True, largest, misfit, odds, proved, False, "", note)
+    return Certificate(True, largest, misfit, odds, proved, "", note)
 
 
 def _rotation(basis: Array, own: bool) -> Array | None:
@@ -194,7 +190,7 @@ def _polished(rows: Array, turn: Array) -> tuple[Array, Array]:
     return whole, turn
 
 
-def _largest(rows: Array, whole: Array, turn: Array) -> float:
+def _largest(rows: Array, whole: Array, here: Array) -> float:
     """Farthest from the grid that a difference lies, under Q and without the row's own part in it.
 
     A row that is much larger than all others could bend the rotation to fit whatever it was
@@ -204,7 +200,6 @@ def _largest(rows: Array, whole: Array, turn: Array) -> float:
     left = np.linalg.svd(rows, full_matrices=False)[0]
     own = (left**2).sum(axis=1)
     predicted = (across - left @ (left.T @ across)) / np.maximum(1.0 - own, 1e-12)[:, None]
-    here = rows @ turn.T - whole
     return float(max(np.ptp(here, axis=1).max(), np.ptp(predicted, axis=1).max()))
 
 

@@ -14,8 +14,8 @@ Hidden parts are fitted too: a private start X_i, a private beta_i, secret numbe
 The budget counts evaluations, so that a replay gives the same on every machine.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -23,8 +23,8 @@ import numpy as np
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.linear_system import check_took_part
-from fedpca_core.attacks.replay.least_squares import Fit
-from fedpca_core.attacks.replay.search import ReplayStage, Search
+from fedpca_core.attacks.replay.guess import Candidate
+from fedpca_core.attacks.replay.least_squares import Fit, descend
 from fedpca_core.attacks.replay.setup import Setup
 from fedpca_core.errors import require, require_at_least
 from fedpca_core.protocol.algorithm import Algorithm
@@ -34,16 +34,38 @@ from fedpca_core.protocol.transcript import Transcript
 _DETERMINED = 0.1
 #: Bytes that a fit may need for its derivatives.
 _LARGEST = 2**30
+#: Jacobians a stage may form; the last one runs to the rounding floor.
+_PER_STAGE, _LAST = 12, 25
+#: A start whose residual is above these after the second and any later stage is given up.
+_PROMISING = 0.1, 0.01
+#: While hidden inner steps are being told apart: a shorter fit, and what counts as a misfit.
+_PER_BRANCH, _MISFIT = 8, 1e-2
+#: A stage starts with at least this damping for each unit of the last residual: the equations are
+#: new, but near the solution damping would only slow the last steps.
+_FRESH = 1e-2
+#: Under noise other starts ended no nearer where we looked: one so many tolerances off is the last.
+_AS_NEAR = 1.5
+#: Stages stop below this share of the tolerance.
+_WELL_BELOW = 1e-3
+
+
+@dataclass(frozen=True)
+class ReplayStage:
+    """One evaluation of the fit (a replay with all its derivatives), for plotting."""
+
+    #: Which start, from 0.
+    start: int
+    #: Rounds of the client that were fitted.
+    rounds: int
+    #: Relative residual over these rounds.
+    residual: float
 
 
 @dataclass(frozen=True)
 class Replay:
-    """Result of the replay attack."""
-
     #: (features, features) float64, symmetric: Best S found, by residual.
     estimate: Array
-    #: (features, features) float64: The public guess the attack started from; show it beside the
-    #: result.
+    #: (features, features) float64: The public guess the attack started from.
     prior: Array
     #: residual, tolerance: Relative misfit over all rounds read, and what counts as explained.
     residual: float
@@ -71,13 +93,12 @@ class Replay:
 class Replaying:
     """A replay attack in progress: iterate over its evaluations, ask for its result at any time.
 
-    ``algorithm`` has FAPS's public parameters; ``client`` is as in `linear`. The
-    first start uses ``trace/features`` times the identity, of the stated tr S_i; where none is
-    stated, of what ||S_i||_2 leaves open, which round 1 gives away. ``seeded`` uses what round 1
-    leaks and the guides of a first fit; False is the plain fit from the prior, for contrast.
-    ``noise`` is the stated relative standard deviation of noise on uploads (as in `Channel`),
-    which pulls the fit towards the prior. ``starts`` and ``evaluations`` are the most; ``seed`` is
-    of the random starts.
+    ``algorithm`` has FAPS's public parameters. The first start is ``trace/features`` times the
+    identity, of the stated tr S_i; where none is stated, of what ||S_i||_2 leaves open, which round
+    1 gives away. ``seeded`` uses what round 1 leaks and the guides of a first fit; False is the
+    plain fit from the prior, for contrast. ``noise`` is the stated relative standard deviation of
+    noise on uploads (as in `Channel`), which pulls the fit towards the prior. ``starts`` and
+    ``evaluations`` are the most; ``seed`` is of the random starts.
 
     Raises InvalidInput: missing messages, no trace and nothing that tells its size, a budget of
     nothing, another method than FAPS, a fit too large for memory.
@@ -119,18 +140,33 @@ class Replaying:
             f"A replay of {len(seen)} rounds with {transcript.features} features needs "
             f"{size / 2**30:.1f} GiB for its derivatives; choose fewer features or rounds.",
         )
+        # Numbers of inner steps to try in every round; None where they are public.
         secret = method.random_inner_steps
-        counts = tuple(range(1, method.inner_steps + 1)) if secret else None
-        self._search = Search(self._setup, seed, counts, starts, evaluations)
+        self._counts = tuple(range(1, method.inner_steps + 1)) if secret else None
+        self._seed, self._starts, self._evaluations = seed, starts, evaluations
+        self._begun, self._ended = 0, ""
+        self._history: list[ReplayStage] = []
+        self._best: Fit | None = None
+        self._current: Candidate | None = None
 
     def __iter__(self) -> Iterator[ReplayStage]:
-        return iter(self._search)
+        """Go through the starts until one explains the messages or the budget ends."""
+        for start in range(self._starts):
+            self._begun = start + 1
+            guess = self._current = self._setup.guess(start, self._seed)
+            yield from self._climb(guess) if self._counts is None else self._branch(guess)
+            if self._ended:
+                return
+        self._ended = "starts"
 
     @property
     def result(self) -> Replay:
-        """The best fit so far; how far it is determined is known at the end."""
-        search, setup = self._search, self._setup
-        best, ended = search.best, search.ended
+        """The best fit so far by its residual over all rounds; its uncertainty at the end."""
+        setup, ended = self._setup, self._ended
+        if self._current is not None:
+            self._finish(self._current, final=False)
+        best = self._best
+        assert best is not None
         frame = best.guess.frame
         uncertainty = _uncertainty(setup, best) if ended else float("inf")
         return Replay(
@@ -140,14 +176,113 @@ class Replaying:
             tolerance=setup.tolerance,
             uncertainty=uncertainty,
             succeeded=best.residual <= setup.tolerance and uncertainty <= _DETERMINED,
-            starts=search.begun,
-            evaluations=len(search.history),
+            starts=self._begun,
+            evaluations=len(self._history),
             ended=ended,
             penalty=best.guess.penalty,
             frame=None if frame is None else setup.basis @ frame,
             inner_steps=best.guess.steps,
-            history=tuple(search.history),
+            history=tuple(self._history),
         )
+
+    def _climb(self, guess: Candidate) -> Iterator[ReplayStage]:
+        """One start through all stages."""
+        setup, damping = self._setup, 0.1
+        stages = setup.stages()
+        for position, rounds in enumerate(stages):
+            last = position == len(stages) - 1
+            if position > 0 and self._misfit(guess, rounds) <= _WELL_BELOW * setup.tolerance:
+                continue  # these rounds follow from the earlier ones
+            fit = yield from self._descend(
+                guess,
+                rounds,
+                damping,
+                guided=(position == 0 or setup.asked > 0) and not last,
+                jacobians=_LAST if last else _PER_STAGE,
+            )
+            guess, damping = fit.guess, max(fit.damping, _FRESH * fit.residual)
+            limit = _PROMISING[0 if position == 1 else 1]
+            hopeless = position > 0 and fit.residual > max(limit, 3 * setup.tolerance)
+            if self._ended or hopeless:
+                break
+        self._finish(guess)
+
+    def _branch(self, guess: Candidate) -> Iterator[ReplayStage]:
+        """Fit round after round, trying every inner-step count for each new round, best first."""
+        setup, counts = self._setup, self._counts
+        assert counts is not None
+        enough = setup.stages()[min(1, len(setup.stages()) - 1)]
+        first = guess.frame is not None  # with a hidden start round 1 makes inner steps, too
+        rest = setup.rounds - 1
+        opening = counts if first else counts[:1]
+        stack: list[tuple[Candidate, int, float]] = [
+            (replace(guess, steps=(count,) + (counts[0],) * rest), 1, 0.1) for count in opening
+        ]
+        while stack and not self._ended:
+            guess, known, damping = stack.pop()
+            if known == setup.rounds:
+                fit = yield from self._descend(guess, known, damping, guided=False, jacobians=_LAST)
+                self._finish(fit.guess)
+                continue
+            assert guess.steps is not None
+            before, after = guess.steps[:known], guess.steps[known + 1 :]
+            tried = [replace(guess, steps=(*before, count, *after)) for count in counts]
+            # Once the matrix stands, the right count shows without another fit.
+            plain = [one for one in tried if self._misfit(one, known + 1) <= setup.tolerance]
+            if len(plain) == 1:
+                stack.append((plain[0], known + 1, damping))
+                continue
+            fits: list[Fit] = []
+            for one in tried:
+                fit = yield from self._descend(
+                    one, known + 1, damping, guided=known + 1 < enough, jacobians=_PER_BRANCH
+                )
+                fits.append(fit)
+                if self._ended:
+                    break
+            alive = [fit for fit in fits if fit.residual < max(_MISFIT, 3 * setup.tolerance)]
+            for fit in sorted(alive, key=lambda each: -each.residual):
+                stack.append((fit.guess, known + 1, max(fit.damping, _FRESH * fit.residual)))
+            self._finish(min(fits, key=lambda each: each.residual).guess, final=False)
+
+    def _descend(
+        self, guess: Candidate, rounds: int, damping: float, *, guided: bool, jacobians: int
+    ) -> Generator[ReplayStage, None, Fit]:
+        setup = self._setup
+        fits = descend(
+            setup.model,
+            guess,
+            rounds,
+            extra=[*setup.every, *(setup.first if guided else ())],
+            damping=damping,
+            jacobians=jacobians,
+            target=_WELL_BELOW * setup.tolerance,
+        )
+        for fit in fits:
+            self._current = fit.guess
+            self._history.append(ReplayStage(self._begun - 1, rounds, fit.residual))
+            yield self._history[-1]
+            if len(self._history) >= self._evaluations:
+                self._ended = "budget"
+                break
+        return fit
+
+    def _finish(self, guess: Candidate, *, final: bool = True) -> None:
+        """Compare a guess with the best so far over all rounds."""
+        self._current = None
+        residual = self._misfit(guess, self._setup.rounds)
+        if self._best is None or residual < self._best.residual:
+            self._best = Fit(guess, residual, 0.0)
+        if final and residual <= self._setup.tolerance:
+            self._ended = "explained"
+        elif final and self._setup.every and residual <= _AS_NEAR * self._setup.tolerance:
+            self._ended = "noise"
+
+    def _misfit(self, guess: Candidate, rounds: int) -> float:
+        """Relative residual of a guess over the client's first rounds."""
+        recorded = self._setup.model.target(rounds)
+        answers, _ = self._setup.model.answers(guess, rounds)
+        return float(np.linalg.norm(answers - recorded) / np.linalg.norm(recorded))
 
 
 def replay(attack: Replaying) -> Replay:

@@ -3,9 +3,10 @@
 The update of a FAPS client is public and deterministic, so for any candidate S the server can
 compute the uploads that a client holding S would have sent in answer to the recorded broadcasts.
 The values come from the algorithm's own client step. The derivatives are analytic: those in all
-directions travel through the rounds together, in a handful of matrix products for each inner step.
-Only the span of a frame matters to everything a client sends, so their derivatives are kept
-orthogonal to the frame, and normalisations between inner steps count as constant.
+directions travel through the rounds together, in a handful of matrix products for each inner step,
+as stacks (features, directions, columns) that say how a frame moves when the matrix moves in each
+direction. Only the span of a frame matters to everything a client sends, so their derivatives are
+kept orthogonal to the frame, and normalisations between inner steps count as constant.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,13 +16,6 @@ import numpy as np
 
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.replay.derivatives import (
-    answer_derivative,
-    complement,
-    cross,
-    left,
-    right,
-)
 from fedpca_core.attacks.replay.guess import Candidate, Entries
 from fedpca_core.linalg.stiefel import orthonormalise, remove_span
 from fedpca_core.problems.client_data import ClientData
@@ -54,10 +48,7 @@ class ReplayedRound:
 
 
 class FapsReplay:
-    """Replay of one client from its messages, in the coordinates of the guesses.
-
-    ``entries`` of its matrix are fitted, and beta_i and the start where that is asked for.
-    """
+    """Replay of one client from its messages, in the coordinates of the guesses."""
 
     def __init__(
         self,
@@ -91,12 +82,7 @@ class FapsReplay:
         return np.concatenate([message.upload.ravel() for message in self.messages[:rounds]])
 
     def answers(self, guess: Candidate, rounds: int) -> tuple[Array, list[ReplayedRound]]:
-        """Uploads this guess would have sent, flat, and the replay itself."""
-        played = self.play(guess, rounds)
-        return np.concatenate([mine.answer.ravel() for mine in played]), played
-
-    def play(self, guess: Candidate, rounds: int) -> list[ReplayedRound]:
-        """Let the algorithm's own client step answer the recorded broadcasts."""
+        """What this guess would have uploaded, flat, and the replay itself."""
         self._grams[self.client] = guess.matrix
         whole = ClientData.from_grams(self._grams, self.samples, self.weights)
         client_data = whole.only(np.array([self.client]))
@@ -109,6 +95,8 @@ class FapsReplay:
             state["ceiling"] = np.maximum(state["ceiling"], state["penalty"])
         if guess.frame is not None:
             state["frame"] = guess.frame[None]
+        frame = self.messages[0].frame if guess.frame is None else guess.frame
+        multiplier = -remove_span(guess.matrix @ frame, frame)
         played: list[ReplayedRound] = []
         for index, message in enumerate(self.messages[:rounds]):
             if guess.steps is not None:
@@ -119,19 +107,13 @@ class FapsReplay:
                     random_inner_steps=False,
                 )
             plan = Plan(message.round, np.array([self.client]), np.ones(1), {})
-            before = state
-            penalty = float(state["penalty"][0])
-            downlink = {"frame": message.frame}
+            penalty, downlink = float(state["penalty"][0]), {"frame": message.frame}
             uplink, after = algorithm.client(client_data, state, plan, downlink, streams)
             state = dict(after)
-            steps = int(state["steps"][0])
-            start = message.frame if guess.frame is None else guess.frame
-            frame = start if index == 0 else before["frame"][0]
-            multiplier = (
-                -remove_span(guess.matrix @ frame, frame) if index == 0 else before["multiplier"][0]
-            )
-            played.append(ReplayedRound(frame, multiplier, penalty, steps, uplink["product"][0]))
-        return played
+            steps, answer = int(state["steps"][0]), uplink["product"][0]
+            played.append(ReplayedRound(frame, multiplier, penalty, steps, answer))
+            frame, multiplier = state["frame"][0], state["multiplier"][0]
+        return np.concatenate([mine.answer.ravel() for mine in played]), played
 
     # ------------------------------------------------------------------ derivatives
     def jacobian(self, guess: Candidate, played: list[ReplayedRound]) -> Array:
@@ -177,7 +159,7 @@ class FapsReplay:
                 product = matrix @ frame
                 d_weight = _multiplier_derivative(entries, matrix, frame, product, change)
             weight = -remove_span(product, frame)
-            yield answer_derivative(
+            yield _product_derivative(
                 mine.penalty, frame, weight, message.frame, change, d_weight, share * d_penalty
             )
 
@@ -237,10 +219,7 @@ def _inner_derivative(
     d_weight: Array,
     d_penalty: Array,
 ) -> tuple[Array, Array]:
-    """Frame after the inner steps and its derivative, orthogonal to the frame.
-
-    The loop is that of `inner.iterate`, whose number of steps the replayed client gave.
-    """
+    """Frame after the loop of `inner.iterate`, and its derivative, orthogonal to the frame."""
     frame, weight = mine.frame, mine.multiplier
     low = frame @ weight.T
     operator = matrix + low + low.T + mine.penalty * (received @ received.T)
@@ -263,3 +242,46 @@ def _inner_derivative(
         triangle = np.asarray(np.linalg.inv(current.T @ pushed), dtype=float)
         moving = right(image, triangle)
     return current, moving - left(current, left(current.T, moving))
+
+
+def complement(frame: Array) -> Array:
+    """Orthonormal basis of what is orthogonal to a frame, (features, features - components)."""
+    full = np.linalg.qr(frame, mode="complete")[0]
+    return np.ascontiguousarray(full[:, frame.shape[1] :])
+
+
+def left(matrix: Array, derivatives: Array) -> Array:
+    """``matrix @ T`` for every direction."""
+    flat = matrix @ derivatives.reshape(len(derivatives), -1)
+    return flat.reshape(len(matrix), *derivatives.shape[1:])
+
+
+def right(derivatives: Array, matrix: Array) -> Array:
+    """``T @ matrix`` for every direction."""
+    flat = derivatives.reshape(-1, derivatives.shape[2]) @ matrix
+    return flat.reshape(*derivatives.shape[:2], matrix.shape[1])
+
+
+def cross(derivatives: Array, frame: Array) -> Array:
+    """``T^T frame`` for every direction, (columns of T, directions, columns of the frame)."""
+    flat = frame.T @ derivatives.reshape(len(derivatives), -1)
+    return flat.reshape(frame.shape[1], *derivatives.shape[1:]).transpose(2, 1, 0)
+
+
+def _product_derivative(
+    penalty: float,
+    frame: Array,
+    weight: Array,
+    received: Array,
+    change: Array,
+    d_weight: Array,
+    d_penalty: Array,
+) -> Array:
+    """Derivative of ``Q Z`` with ``Q = beta X X^T - X W^T - W X^T``."""
+    along, across = frame.T @ received, weight.T @ received
+    d_along, d_across = cross(change, received), cross(d_weight, received)
+    result = right(change, penalty * along - across) - right(d_weight, along)
+    result += left(frame, penalty * d_along - d_across) - left(weight, d_along)
+    if d_penalty.any():
+        result += (frame @ along)[:, None, :] * d_penalty[:, None]
+    return result

@@ -17,8 +17,7 @@ class Candidate:
     matrix: Array
     #: First beta_i where it is fitted or known; None where it follows from the matrix.
     penalty: float | None = None
-    #: (features, components) float64 or None: Hidden start; None where the client starts from the
-    #: first broadcast.
+    #: (features, components) float64 or None: Hidden start; None: the first broadcast.
     frame: Array | None = None
     #: Inner steps in each of the client's rounds where they are not public.
     steps: tuple[int, ...] | None = None
@@ -42,12 +41,10 @@ class Entries:
         return cls(rows[free], columns[free], known)
 
     def __getitem__(self, some: slice) -> Entries:
-        """Some of them."""
         return Entries(self.rows[some], self.columns[some], self.known)
 
     @property
     def count(self) -> int:
-        """Number of unknowns."""
         return len(self.rows)
 
     @property
@@ -56,13 +53,11 @@ class Entries:
         return np.where(self.rows == self.columns, 0.5, np.sqrt(0.5))
 
     def add(self, matrix: Array, step: Array) -> Array:
-        """The matrix after a step in these coordinates."""
         change = np.zeros_like(matrix)
         change[self.rows, self.columns] = self.scale * step
         return matrix + change + change.T
 
     def coordinates(self, matrix: Array) -> Array:
-        """Coordinates of a symmetric matrix."""
         return np.asarray(2.0 * self.scale * matrix[self.rows, self.columns])
 
     def quadratic(self, vector: Array) -> Array:
@@ -118,7 +113,6 @@ class Shrinkage:
     strength: float
 
     def rows(self, guess: Candidate, entries: Entries, size: int) -> tuple[Array, Array]:
-        """Weighted distances and their derivatives."""
         weight = float(np.sqrt(self.strength))
         table = np.zeros((entries.count, size))
         table[:, : entries.count] = weight * np.eye(entries.count)

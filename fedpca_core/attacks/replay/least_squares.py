@@ -7,7 +7,7 @@ nothing beside a Jacobian. For the same reason a Jacobian serves for further ste
 halve the residual: near the solution one is enough (Shamanskii, 1967).
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -38,8 +38,6 @@ _NEAR = 1e-4
 
 @dataclass(frozen=True)
 class Fit:
-    """Result of a descent."""
-
     guess: Candidate
     #: Norm of replayed minus recorded uploads over that of the recorded ones.
     residual: float
@@ -81,7 +79,6 @@ class _Linear:
         self._factor = cho_factor(damped, lower=True, overwrite_a=True, check_finite=False)
 
     def step(self, point: _Point) -> Array:
-        """The damped step from a point."""
         extra = (amounts for amounts, _ in point.extra)
         return self._solve(np.concatenate([point.residual[self._still :], *extra]))
 
@@ -107,7 +104,7 @@ def descend(
     damping: float = 0.1,
     jacobians: int = 25,
     target: float = 0.0,
-) -> Generator[Fit, None, Fit]:
+) -> Iterator[Fit]:
     """Fit a guess to the client's first ``rounds`` rounds, yielding after every Jacobian.
 
     ``extra`` are equations beside the messages; ``damping`` is relative to the largest diagonal
@@ -163,4 +160,3 @@ def descend(
         yield fit
         if fit.residual <= target or idle == _PATIENCE:
             break
-    return fit

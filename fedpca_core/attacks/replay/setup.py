@@ -11,10 +11,8 @@ from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.baselines import scaled_identity
 from fedpca_core.attacks.linear_system import is_single_precision
-from fedpca_core.attacks.replay.client import FapsReplay, Message
-from fedpca_core.attacks.replay.derivatives import complement
+from fedpca_core.attacks.replay.client import FapsReplay, Message, complement
 from fedpca_core.attacks.replay.guess import Candidate, Entries, Extra, Guides, Shrinkage
-from fedpca_core.attacks.replay.span import read_span
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.protocol.transcript import Transcript
@@ -27,6 +25,8 @@ EXPLAINED = 1e-9
 EXPLAINED_UNITS = 8.0
 #: Multiples of it lie evenly between whole numbers, however many there are.
 _EVENLY = (5**0.5 - 1) / 2
+#: Directions below this share of a message are rounding.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,7 @@ class Leak:
 
     #: beta_i.
     penalty: float
-    #: (features - components, components) float64: S_i between the span of the first broadcast and
-    #: the rest.
+    #: (features - components, components) float64: S_i between the first broadcast and the rest.
     block: Array
 
     @classmethod
@@ -68,8 +67,7 @@ class Setup:
     """A replay ready to be searched."""
 
     model: FapsReplay
-    #: (features, dimensions) float64: Orthonormal; original coordinates = basis @ those of the
-    #: guesses.
+    #: (features, dimensions) float64: Orthonormal; original coordinates = basis @ the guesses'.
     basis: Array
     #: asked, reach: The matrix is zero outside so many leading coordinates. A guess begins between
     #: the two: few records have little in the frames, which are the coordinates before.
@@ -150,6 +148,7 @@ class Setup:
         turned[asked:reach, asked:reach] = outside.T @ prior @ outside
         if asked > 0:
             turned *= np.trace(prior) / max(np.trace(turned), np.finfo(float).tiny)
+        explained = EXPLAINED_UNITS * float(np.finfo(np.float32).eps) if single else EXPLAINED
         return cls(
             model=model,
             basis=basis,
@@ -158,15 +157,14 @@ class Setup:
             prior=turned,
             traces=(least, ratio * least),
             public=prior,
-            tolerance=_tolerance(single, noise),
+            tolerance=explained + 1.1 * noise,
             first=[guides] if seeded else [],
-            every=_shrinkage(noise, model.target(len(messages)), turned),
+            every=[_shrinkage(noise, model.target(len(messages)), turned)] if noise else [],
             leak=leak,
         )
 
     @property
     def rounds(self) -> int:
-        """Rounds of the client."""
         return len(self.model.messages)
 
     def stages(self) -> list[int]:
@@ -193,8 +191,7 @@ class Setup:
         if self.leak is not None:
             matrix, penalty = self.leak.impose(matrix, self.asked), self.leak.penalty
         elif self.model.fit_penalty:
-            norm = float(np.linalg.norm(matrix, 2))
-            penalty = self.model.algorithm.penalty_factor * norm
+            penalty = self.model.algorithm.penalty_factor * float(np.linalg.norm(matrix, 2))
         if self.model.fit_frame:
             frame = uniform_frame(generator, features, self.model.components)
         return Candidate(matrix, penalty, frame)
@@ -209,15 +206,47 @@ def _product(uploads: object) -> Array:
     return uploads["product"]
 
 
-def _tolerance(single: bool, noise: float) -> float:
-    exact = EXPLAINED_UNITS * float(np.finfo(np.float32).eps) if single else EXPLAINED
-    return exact + 1.1 * noise
-
-
-def _shrinkage(noise: float, recorded: Array, prior: Array) -> list[Extra]:
+def _shrinkage(noise: float, recorded: Array, prior: Array) -> Shrinkage:
     """Pull towards the prior by the ratio of noise variance to the prior's size per entry."""
-    if noise == 0:
-        return []
     variance = noise**2 * float(recorded @ recorded) / len(recorded)
     spread = float(np.vdot(prior, prior)) / prior.size
-    return [Shrinkage(prior, variance / max(spread, np.finfo(float).tiny))]
+    return Shrinkage(prior, variance / max(spread, np.finfo(float).tiny))
+
+
+def read_span(frames: Sequence[Array], uploads: Sequence[Array]) -> tuple[Array, int, int] | None:
+    """Orthonormal basis of all that a client's rounds take place in, and where S_i lives in it.
+
+    Whatever a FAPS client computes is made of the frames that it received and of products with S_i.
+    Once as many columns were answered as S_i has rank, ``span(Z_1..Z_K, Y_1..Y_K)`` holds the range
+    of S_i; with few records that is a small part of all features, and the rest of S_i is zero. The
+    next message tells whether it is so: its answer must lie in that span and the new frame.
+
+    ``frames``, ``uploads``: Exact but for rounding, round by round; the client starts from the
+    first.
+
+    Returns the basis (features, dimensions); how many of its leading columns span frames, the first
+    one first; and how many hold the range of S_i, its directions outside these frames last. None
+    where S_i may have as many dimensions as there are features.
+    """
+    features = len(frames[0])
+    asked = held = frames[0]
+    for k in range(len(frames) - 1):
+        asked = _extended(asked, frames[k])
+        held = _extended(asked, np.concatenate(uploads[: k + 1], axis=1))
+        ahead = _extended(held, frames[k + 1])
+        if ahead.shape[1] >= features:
+            return None
+        if _extended(ahead, uploads[k + 1]).shape == ahead.shape:
+            basis = _extended(held, np.concatenate(frames[k + 1 :], axis=1))
+            return basis, asked.shape[1], held.shape[1]
+    return None
+
+
+def _extended(basis: Array, columns: Array) -> Array:
+    """The basis and, orthonormal to it, what else the columns span."""
+    outside = columns
+    for _ in range(2):
+        outside = outside - basis @ (basis.T @ outside)
+    directions, sizes, _ = np.linalg.svd(outside, full_matrices=False)
+    new = directions[:, sizes > _ROUNDING * np.linalg.norm(columns)]
+    return np.concatenate([basis, new], axis=1)

@@ -2,24 +2,29 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core.anomaly import detectors
 from fedpca_core.anomaly.detectors import Detector, SelfLearning
-from fedpca_core.anomaly.evaluation import always_alarm, caught_by_type
-from fedpca_core.anomaly.scores import contributions, reconstruct, score
-from fedpca_core.arrays import Array, BoolArray
+from fedpca_core.anomaly.evaluation import (
+    always_alarm,
+    caught_by_type,
+    contributions,
+    reconstruct,
+    score,
+)
+from fedpca_core.arrays import Array
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.questions.anomaly import trained
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import TaskFacts, noisy_task
-from fedpca_core.settings import Value
 from fedpca_core.steps import Run, Step, part
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import stacked
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,55 +48,46 @@ class Findings:
         ``detector`` and ``alarms``. Self-learning PCA averages over clients, each with a threshold
         of its own: at the 95% quantile, or the oracle's.
         """
-        chosen = trained.level(settings, self.facts.labelled)
+        chosen, share = trained.level(settings, self.facts.labelled), self.facts.attack_share
         if not self.facts.labelled:
-            rows = [(name, 100 * judged.alarms[chosen]) for name, judged in self.judged.items()]
-            return pd.DataFrame(rows, columns=["detector", "alarms"])
-        rows_: list[dict[str, Any]] = [
-            {"detector": name}
-            | _in_per_cent(judged.evaluations[chosen].rates(), judged.areas)
-            | {f"tpr_{100 * at:g}": 100 * caught for at, caught in judged.caught_at.items()}
+            alarms = {name: 100 * judged.alarms[chosen] for name, judged in self.judged.items()}
+            return pd.DataFrame(alarms.items(), columns=["detector", "alarms"])
+        rows: list[tuple[str, Any, Mapping[str, float], Mapping[float, float]]] = [
+            (name, judged.areas, judged.evaluations[chosen].rates(), judged.caught_at)
             for name, judged in self.judged.items()
         ]
         if self.local is not None:
             own = self.local.oracle if chosen == "oracle" else self.local.own_quantile
             areas = self.local.auc, self.local.average_precision
-            rows_.append({"detector": "Self-learning PCA"} | _in_per_cent(own, areas))
-        share = self.facts.attack_share
-        always = _in_per_cent(always_alarm(share), (0.5, share))
-        rows_.append({"detector": "Always alarm"} | always)
-        return pd.DataFrame(rows_)
+            rows.append(("Self-learning PCA", areas, own, {}))
+        rows.append(("Always alarm", (0.5, share), always_alarm(share), {}))
+        return pd.DataFrame(
+            {"detector": name, "auc": areas[0], "average_precision": areas[1]}
+            | {rate: 100 * value for rate, value in rates.items()}
+            | {f"tpr_{100 * at:g}": 100 * caught for at, caught in few.items()}
+            for name, areas, rates, few in rows
+        )
 
     def curves(self) -> pd.DataFrame:
         """ROC and precision-recall curves below each other; without labels the alarm rates."""
         tables = []
         for name, judged in self.judged.items():
-            if judged.curves is None:
-                alarms = [judged.alarms[share] for share in trained.SHARES]
-                tables.append(pd.DataFrame({"quantile": trained.SHARES, "alarms": alarms}))
-            else:
-                columns = vars(judged.curves).items()
-                tables.append(pd.DataFrame({key: pd.Series(column) for key, column in columns}))
-            tables[-1].insert(0, "detector", name)
-        return pd.concat(tables, ignore_index=True)
-
-    @property
-    def lowest_precision(self) -> float:
-        """The least precision of any detector, where it rests on more than a handful of flows."""
-        drawn = [
-            judged.curves.precision[judged.curves.recall > 0.03]
-            for judged in self.judged.values()
-            if judged.curves is not None
-        ]
-        return min((float(values.min()) for values in drawn if len(values)), default=0.0)
+            columns: Mapping[str, Any] = {
+                "quantile": trained.SHARES,
+                "alarms": [judged.alarms[share] for share in trained.SHARES],
+            }
+            if judged.curves is not None:
+                columns = {key: pd.Series(column) for key, column in vars(judged.curves).items()}
+            tables.append(pd.DataFrame({"detector": name, **columns}))
+        return stacked(tables)
 
 
 class Detection(trained.Topic[Findings]):
     """The configured method with its aim and its baseline first, then its rivals."""
 
-    key: ClassVar[str] = "detection"
-    title: ClassVar[str] = "Detection"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "detection")
+    key = "detection"
+    title = "Detection"
+    opened_by = ("view", "detection")
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Findings]:
         yield Step(0.0, "Reading the records")
@@ -127,43 +123,27 @@ _POINTS = 500
 
 
 @dataclass(frozen=True, eq=False)
-class Cloud:
-    """Some records of one class in three dimensions."""
-
-    types: tuple[str, ...]
-    #: (points, 2) float64: Scores on the two leading directions of the subspace.
-    plane: Array
-    #: (points,) float64: To the subspace; after reconstruction it is zero.
-    distance: Array
-
-
-@dataclass(frozen=True, eq=False)
 class Alarmed:
-    """The configured detector at work."""
-
     facts: TaskFacts
     #: mapping of level to the score above which the alarm is raised.
     thresholds: Mapping[trained.Level, float]
     #: mapping of level to a table with columns ``type records caught auc``: Empty without labels.
     caught: Mapping[trained.Level, pd.DataFrame]
-    #: (flows,) object: What each flow of the stream is.
-    types: np.ndarray
-    #: (flows,) bool.
-    attack: BoolArray
-    #: (flows,) float64.
-    scores: Array
+    #: flow (counted from 0), type, attack (bool), score.
+    stream: pd.DataFrame
     features: tuple[str, ...]
     #: measured, standardised, parts: (flows, features) float64: The flows as they were measured,
     #: standardised, and what each feature adds to the score.
     measured: Array
     standardised: Array
     parts: Array
-    #: Empty below two components.
-    clouds: Mapping[str, Cloud]
+    #: Some records of each class: type, first and second (scores on the two leading directions of
+    #: the subspace), distance (to it; zero after reconstruction). Empty below two components.
+    clouds: Mapping[str, pd.DataFrame]
 
     def flow(self, settings: AnomalySettings) -> int:
         """The flow that the settings choose; the last of a shorter stream."""
-        return min(settings.flow, len(self.scores) - 1)
+        return min(settings.flow, len(self.stream) - 1)
 
     def explained(self, flow: int) -> pd.DataFrame:
         """What makes one flow's score, largest part first.
@@ -185,10 +165,10 @@ class Alarmed:
 class Alarms(trained.Topic[Alarmed]):
     """The configured detector on a stream of tested flows."""
 
-    key: ClassVar[str] = "alarms"
-    title: ClassVar[str] = "Alarms"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "alarms")
-    runs: ClassVar[int] = 2
+    key = "alarms"
+    title = "Alarms"
+    opened_by = ("view", "alarms")
+    runs = 2
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Alarmed]:
         yield Step(0.0, "Reading the records")
@@ -209,9 +189,14 @@ class Alarms(trained.Topic[Alarmed]):
             facts=TaskFacts.of(on),
             thresholds=judged.thresholds,
             caught=caught,
-            types=on.types[rows],
-            attack=on.attack[rows],
-            scores=found.scores[rows],
+            stream=pd.DataFrame(
+                {
+                    "flow": np.arange(len(rows)),
+                    "type": on.types[rows],
+                    "attack": on.attack[rows],
+                    "score": found.scores[rows],
+                }
+            ),
             features=tuple(on.problem.feature_names),
             measured=np.stack([on.raw(int(row)) for row in rows]),
             standardised=records,
@@ -221,14 +206,8 @@ class Alarms(trained.Topic[Alarmed]):
 
     def tables(self, result: Alarmed, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
         at = trained.level(settings, result.facts.labelled)
-        flows = pd.DataFrame(
-            {
-                "flow": np.arange(len(result.scores)),
-                "type": result.types,
-                "score": result.scores,
-                "alarm": result.scores > result.thresholds[at],
-            }
-        )
+        flows = result.stream.drop(columns="attack")
+        flows["alarm"] = flows["score"] > result.thresholds[at]
         found = {"stream": flows, "flow": result.explained(result.flow(settings))}
         return {"types": result.caught[at], **found} if result.caught else found
 
@@ -260,8 +239,8 @@ def stream(on: DetectionTask, seed: int = 0) -> np.ndarray:
     return np.concatenate(pieces)
 
 
-def clouds(on: DetectionTask, frame: Array) -> dict[str, Cloud]:
-    """Some records of each class: in the subspace, and how far outside it."""
+def clouds(on: DetectionTask, frame: Array) -> dict[str, pd.DataFrame]:
+    """The records of `Alarmed.clouds`."""
     # The leading directions of the subspace itself, most energy first.
     inside = on.training @ frame
     turn = np.linalg.eigh(inside.T @ inside)[1][:, ::-1][:, :2]
@@ -273,10 +252,14 @@ def clouds(on: DetectionTask, frame: Array) -> dict[str, Cloud]:
         rows = np.flatnonzero(chosen)
         rows = rows[np.linspace(0, len(rows) - 1, min(_POINTS, len(rows))).astype(int)]
         records = on.records[rows]
-        found[name] = Cloud(
-            types=tuple(str(kind) for kind in on.types[rows]),
-            plane=reconstruct(records, frame) @ frame @ turn,
-            distance=np.sqrt(score(records, frame)),
+        plane = reconstruct(records, frame) @ frame @ turn
+        found[name] = pd.DataFrame(
+            {
+                "type": on.types[rows].astype(str),
+                "first": plane[:, 0],
+                "second": plane[:, 1],
+                "distance": np.sqrt(score(records, frame)),
+            }
         )
     return found
 
@@ -287,8 +270,6 @@ _FLOAT32 = 4
 
 @dataclass(frozen=True, eq=False)
 class Spent:
-    """What each method costs."""
-
     facts: TaskFacts
     #: Columns ``method bytes_up`` (one client, one round; once where there is one round)
     #: ``megabytes`` (both directions, all clients and rounds) ``training_seconds
@@ -300,9 +281,9 @@ class Spent:
 class Costs(trained.Topic[Spent]):
     """The wire and the clock of the configured method and its rivals."""
 
-    key: ClassVar[str] = "detection-costs"
-    title: ClassVar[str] = "Costs"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "costs")
+    key = "detection-costs"
+    title = "Costs"
+    opened_by = ("view", "costs")
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Spent]:
         yield Step(0.0, "Reading the records")
@@ -320,7 +301,6 @@ class Costs(trained.Topic[Spent]):
 
 
 def _priced(on: DetectionTask, found: list[Detector]) -> pd.DataFrame:
-    """What each method sends, and how long it takes."""
     exact, everything = found[0], len(on.training) * on.problem.features
     noise = "exact" if on.problem.guarantee is None else "with the same noise"
     a_client = round(everything / on.problem.clients)
@@ -339,10 +319,3 @@ def _priced(on: DetectionTask, found: list[Detector]) -> pd.DataFrame:
         }
         for name, floats, total, run in sent
     )
-
-
-def _in_per_cent(rates: Mapping[str, float], areas: tuple[float, float] | None) -> dict[str, Any]:
-    """Areas as they are, rates in per cent."""
-    assert areas is not None
-    in_per_cent = {name: 100 * value for name, value in rates.items()}
-    return {"auc": areas[0], "average_precision": areas[1], **in_per_cent}

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fedpca_core.anomaly.evaluation import always_alarm
 from fedpca_core.arrays import IntArray
 from fedpca_core.papers.registry import quote
+from fedpca_core.problems.traffic import available
 from fedpca_core.questions.anomaly.detection import Alarmed, Findings, Spent
 from fedpca_core.questions.anomaly.leaks import FITTED_FEATURES, Leaked
-from fedpca_core.questions.anomaly.learning import FULL_ROUNDS, Learnt, best, span
-from fedpca_core.questions.anomaly.poisoned import FIRST, LAST, ROUNDS, RULES, Courses, Poisoned
+from fedpca_core.questions.anomaly.learning import FULL_ROUNDS, Learnt, best
+from fedpca_core.questions.anomaly.poisoned import FIRST, LAST, ROUNDS, RULES, Courses
 from fedpca_core.questions.anomaly.settings import AnomalySettings
-from fedpca_core.questions.anomaly.task import present
 from fedpca_core.questions.anomaly.trained import SHARES, level
 from fedpca_core.settings import plural, short
 from fedpca_core.study import parts
@@ -41,19 +42,25 @@ def said(settings: AnomalySettings, *, labelled: bool = True) -> str:
 
 # ------------------------------------------------------------------ detection
 
-TITLES, _EXPLAINED = parts.names("detector-columns"), parts.names("flow-columns")
-
-#: Decimals; one for shares.
-DIGITS = {"AUC": 3, "Average precision": 3}
-
 #: Detectors that somebody would have to pool the clients' records for.
 POOLED = ("Centralised PCA",)
 
 
 def detection(found: Findings, settings: AnomalySettings) -> parts.Parts:
     """Curves, confusion table and baselines; without labels the alarms raised."""
-    yield from _rates(found, settings) if found.facts.labelled else _alarms(found, settings)
-    table = parts.written(found.summary(settings).rename(columns=TITLES), DIGITS, 1)
+    if found.facts.labelled:
+        yield from _rates(found, settings)
+    else:
+        share = found.judged[found.title].alarms[level(settings, labelled=False)]
+        yield (
+            f"**{share:.1%} of the {found.facts.tested:,} tested records raise the alarm** "
+            f"{said(settings, labelled=False)}; {1 - settings.share:.1%} would if they were like "
+            "those trained on. Nobody says which of them are attacks, so nobody can say how many "
+            "alarms are right."
+        )
+        yield parts.Chart("alarm_rates", [alarm_rates(found)])
+    table = found.summary(settings).rename(columns=parts.names("detector-columns"))
+    table = parts.written(table, {"AUC": 3, "Average precision": 3}, 1)
     yield parts.Table(table, "Every detector")
     if found.facts.labelled:
         yield parts.Caption(
@@ -74,7 +81,7 @@ def _rates(found: Findings, settings: AnomalySettings) -> parts.Parts:
         "anomaly-rates",
         at=at,
         best=best,
-        alarms=at.false_positive_rate * settings.flows_a_day,
+        alarms=at.fpr * settings.flows_a_day,
         flows=settings.flows_a_day,
         most=judged.caught_at[0.01],
         least=judged.caught_at[0.001],
@@ -82,8 +89,8 @@ def _rates(found: Findings, settings: AnomalySettings) -> parts.Parts:
     yield parts.Chart("curves", roc_and_precision(found))
     attacks, normal = at.caught + at.missed, at.false_alarms + at.quiet
     shares = [
-        [at.recall, at.false_negative_rate],
-        [at.false_positive_rate, 1 - at.false_positive_rate],
+        [at.recall, at.fnr],
+        [at.fpr, 1 - at.fpr],
     ]
     title = f"{found.title}: every attack and every normal flow, in %"
     rows = [plural(attacks, "attack"), f"{normal:,} normal"]
@@ -91,18 +98,6 @@ def _rates(found: Findings, settings: AnomalySettings) -> parts.Parts:
     yield parts.Chart(
         "counts", [Heat.of("confusion", values, rows, ["alarm", "no alarm"], title=title)]
     )
-
-
-def _alarms(found: Findings, settings: AnomalySettings) -> parts.Parts:
-    """What can be said where nobody knows which records are attacks."""
-    share = found.judged[found.title].alarms[level(settings, labelled=False)]
-    yield (
-        f"**{share:.1%} of the {found.facts.tested:,} tested records raise the alarm** "
-        f"{said(settings, labelled=False)}; {1 - settings.share:.1%} would if they were like "
-        "those trained on. Nobody says which of them are attacks, so nobody can say how many "
-        "alarms are right."
-    )
-    yield parts.Chart("alarm_rates", [alarm_rates(found)])
 
 
 def alarm_rates(found: Findings) -> Panel:
@@ -136,21 +131,20 @@ def verdict(found: Findings, settings: AnomalySettings) -> str:
     else:
         text += "The length of the record, for which nothing is learnt, ranks better. "
     at = found.judged[found.title].evaluations[level(settings)]
-    always = found.facts.always_alarm_f1
+    always = always_alarm(found.facts.attack_share)["f1"]
     text += f"{said(settings).capitalize()} its F1 is {at.f1:.1%}"
     if at.f1 < always:
         return text + (
             f", less than the {always:.1%} of always raising the alarm, because "
             f"{found.facts.attack_share:.0%} of the tested flows are attacks: it spares "
-            f"{1 - at.false_positive_rate:.1%} of the normal flows an alarm but misses "
-            f"{at.false_negative_rate:.1%} of the attacks."
+            f"{1 - at.fpr:.1%} of the normal flows an alarm but misses "
+            f"{at.fnr:.1%} of the attacks."
         )
     return text + f"; always raising the alarm has {always:.1%}."
 
 
 def roc_and_precision(found: Findings) -> list[Panel]:
-    """ROC and precision-recall curves of all detectors."""
-    roc, precision = [], []
+    roc, precision, lowest = [], [], []
     for name, judged in found.judged.items():
         assert judged.curves is not None and judged.areas is not None
         look: dict[str, Any] = {"colour": colour(name), "simulation_only": name in POOLED}
@@ -159,23 +153,17 @@ def roc_and_precision(found: Findings) -> list[Panel]:
         roc.append(Curve(f"{name} ({judged.areas[0]:.3f})", *rates, **look))
         exact = drawn.recall, drawn.precision
         precision.append(Curve(f"{name} ({judged.areas[1]:.3f})", *exact, **look))
+        # The rest is of a handful of flows.
+        lowest += drawn.precision[drawn.recall > 0.03].tolist()
     roc.append(Curve("guessing (0.500)", [0.0, 1.0], [0.0, 1.0], colour="guide", guide=True))
-    return [
-        Panel.of("roc", roc),
-        Panel.of(
-            "precision",
-            precision,
-            y_range=(max(0.0, min(found.lowest_precision, 0.95) - 0.03), 1.005),
-        ),
-    ]
+    low = max(0.0, min(*lowest, 0.95) - 0.03) if lowest else 0.0
+    return [Panel.of("roc", roc), Panel.of("precision", precision, y_range=(low, 1.005))]
 
 
 # ------------------------------------------------------------------ alarms
 
 #: Features shown of one score.
 LARGEST = 10
-
-TYPE_COLUMNS = {"type": "Type", "records": "Flows", "caught": "Caught, %", "auc": "AUC"}
 
 
 def alarms(found: Alarmed, settings: AnomalySettings) -> parts.Parts:
@@ -188,12 +176,19 @@ def alarms(found: Alarmed, settings: AnomalySettings) -> parts.Parts:
         if found.facts.labelled
         else "The first of the tested records.",
     )
-    flows = len(found.scores) - 1
+    flows = len(found.stream) - 1
     yield parts.Chart("live_view", [live(found, limit)], rounds=flows, round_label="flow")
     if found.caught:
         table = found.caught[at]
-        yield parts.Chart("types_view", [by_type(table)])
-        shown = table.assign(caught=100 * table["caught"]).rename(columns=TYPE_COLUMNS)
+        ordered = table.sort_values("caught", ascending=False)
+        kinds, caught = list(ordered["type"]), 100 * ordered["caught"]
+        bars = (
+            Curve("caught", kinds, caught, colour="series 0"),
+            Curve("missed", kinds, 100 * (1 - ordered["caught"]), colour="series 1"),
+        )
+        yield parts.Chart("types_view", [Panel.of("types", bars)])
+        called = {"type": "Type", "records": "Flows", "caught": "Caught, %", "auc": "AUC"}
+        shown = table.assign(caught=100 * table["caught"]).rename(columns=called)
         shown = parts.written(shown, {"Flows": 0, "AUC": 3}, 1)
         yield parts.Fold("As a table", [parts.Table(shown, "Attack types")])
     yield from _one_alarm(found, settings, limit)
@@ -203,70 +198,51 @@ def alarms(found: Alarmed, settings: AnomalySettings) -> parts.Parts:
 
 
 def _one_alarm(found: Alarmed, settings: AnomalySettings, limit: float) -> parts.Parts:
-    """Why one flow raised (or did not raise) the alarm."""
     yield parts.Section("What made this score", "Choose a flow of the stream by its number.")
     flow = found.flow(settings)
     last = ", the last of the stream," if flow < settings.flow else ""
-    value = float(found.scores[flow])
+    kind, value = found.stream["type"][flow], float(found.stream["score"][flow])
     yield (
-        f"Flow {flow}{last} is of type **{found.types[flow]}**; its score {short(value, 3)} is "
+        f"Flow {flow}{last} is of type **{kind}**; its score {short(value, 3)} is "
         f"{'above' if value > limit else 'below'} the threshold {short(limit, 3)}: "
         f"**{'alarm' if value > limit else 'no alarm'}**."
     )
-    table = found.explained(flow)
-    shown = table.head(LARGEST).rename(columns=_EXPLAINED)
+    largest = found.explained(flow).head(LARGEST)
+    shown = largest.rename(columns=parts.names("flow-columns"))
     shown["Measured"] = [short(value) for value in shown["Measured"]]
     features = parts.Table(parts.written(shown, {"Standardised": 2}, 1), "Features")
-    largest = table.head(LARGEST)
-    names, shares = list(largest["feature"]), largest["share"]
-    bars = Panel.of(
-        "contributions", [Curve("share of the score", names, shares, colour="series 2")]
-    )
+    shares = Curve("share of the score", list(largest["feature"]), largest["share"], "series 2")
+    bars = Panel.of("contributions", [shares])
     yield parts.Beside([[parts.Chart("parts_view", [bars])], [features]])
 
 
 def live(found: Alarmed, limit: float) -> Panel:
     """Scores of a stream of flows, attacks and normal ones apart."""
-    attack, values = found.attack, np.maximum(found.scores, 1e-3)
-    x = np.arange(len(values))
+    x, attack = found.stream["flow"], found.stream["attack"]
+    values = found.stream["score"].clip(1e-3)
     normal = "normal flow" if found.facts.labelled else "record"
     curves = [Curve(normal, x, np.where(attack, np.nan, values), colour="series 0")]
     if found.facts.labelled:
         seen = np.where(attack, values, np.nan)
         curves.append(Curve("attack", x, seen, colour="series 1", dash="solid"))
     return Panel.of(
-        "live",
-        curves,
-        baselines=(Baseline(f"alarm above {short(limit, 3)}", max(limit, 1e-3)),),
-    )
-
-
-def by_type(table: pd.DataFrame) -> Panel:
-    """Share of each attack type caught and missed."""
-    ordered = table.sort_values("caught", ascending=False)
-    names = list(ordered["type"])
-    return Panel.of(
-        "types",
-        (
-            Curve("caught", names, 100 * ordered["caught"], colour="series 0"),
-            Curve("missed", names, 100 * (1 - ordered["caught"]), colour="series 1"),
-        ),
+        "live", curves, baselines=(Baseline(f"alarm above {short(limit, 3)}", max(limit, 1e-3)),)
     )
 
 
 def clouds(found: Alarmed, *, after: bool) -> parts.Space:
     """Records of each class before or after reconstruction, which leaves only the plane."""
-    points = {
-        name: np.column_stack([cloud.plane, cloud.distance * (not after)])
-        for name, cloud in found.clouds.items()
-    }
+    kept = [1.0, 1.0, float(not after)]
     return parts.Space(
         "scatter",
-        points,
-        {name: cloud.types for name, cloud in found.clouds.items()},
+        {
+            name: cloud[["first", "second", "distance"]].to_numpy() * kept
+            for name, cloud in found.clouds.items()
+        },
+        {name: tuple(cloud["type"]) for name, cloud in found.clouds.items()},
         ("direction 1", "direction 2", "distance"),
         # The same before and after, so that what falls away can be seen.
-        1.05 * max(float(cloud.distance.max()) for cloud in found.clouds.values()),
+        1.05 * max(float(cloud["distance"].max()) for cloud in found.clouds.values()),
         "Normal flows and attacks in three dimensions: two directions of the subspace and the "
         "distance to it.",
     )
@@ -274,19 +250,14 @@ def clouds(found: Alarmed, *, after: bool) -> parts.Space:
 
 # ------------------------------------------------------------------ costs
 
-SPENT = parts.names("spent-columns")
-
-#: Decimals; two for the others.
-SPENT_DIGITS = {"Bytes up": 0, "µs a flow": 3}
-
 
 def costs(found: Spent, settings: AnomalySettings) -> parts.Parts:
-    """Bytes and seconds of each method."""
     _, once, own, *_ = found.costs.to_dict("records")
     numbers = {"a_round": own["bytes_up"], "once": once["bytes_up"], "title": own["method"]}
     numbers["break_even"] = (found.facts.features + 1) / 2 / settings.components
     yield parts.words("anomaly-spent", taken=settings.participation * settings.rounds, **numbers)
-    table = parts.written(found.costs.rename(columns=SPENT), SPENT_DIGITS)
+    table = found.costs.rename(columns=parts.names("spent-columns"))
+    table = parts.written(table, {"Bytes up": 0, "µs a flow": 3})
     yield parts.Table(table, "What each method costs")
     yield parts.Caption(parts.words("anomaly-bytes"))
 
@@ -347,18 +318,17 @@ def progress(table: pd.DataFrame) -> list[Panel]:
 def sweeps(found: Swept, settings: AnomalySettings) -> parts.Parts:
     """AUC and distance along one setting, and where they are best."""
     parameter = settings.parameters()[found.parameter]
-    title = settings.algorithm().title
-    yield parts.Chart("sweep_view", along(found, parameter.label, title))
+    yield parts.Chart("sweep_view", along(found, parameter.label, settings.algorithm().title))
     near, smallest = best(found, "distance", lowest=True)
     text = (
         f"After {settings.rounds} rounds the distance to the centralised subspace is smallest, "
         f"{short(smallest, 2)}, at {parameter.label.lower()} {short(near)} (simulation only)."
     )
     if "norm" in found.series:
-        at, highest = best(found, "auc")
-        low, high = span(found, "auc")
+        at, high = best(found, "auc")
+        _, low = best(found, "auc", lowest=True)
         text += (
-            f" The AUC is highest, {highest:.3f}, at {short(at)}; it varies between {low:.3f} and "
+            f" The AUC is highest, {high:.3f}, at {short(at)}; it varies between {low:.3f} and "
             f"{high:.3f}."
         )
     yield text
@@ -401,8 +371,6 @@ def along(found: Swept, label: str, title: str) -> list[Panel]:
 
 #: What has few enough features.
 SMALL: Mapping[str, Any] = {"problem": "iot23", "components": 4}
-
-
 #: Who attacks, and what comes of it.
 THREAT = parts.FactsCard.of("anomaly-attacker")
 
@@ -414,17 +382,17 @@ def leaks(found: Leaked, settings: AnomalySettings) -> parts.Parts:
     if found.facts.features > FITTED_FEATURES:
         yield parts.Note(
             f"Fitting the whole covariance is shown for up to {FITTED_FEATURES} features, where it "
-            f"takes seconds; these data have {found.facts.features}.",
+            f"takes seconds; these data have {found.facts.features}."
         )
-        if present(SMALL["problem"]):
+        if SMALL["problem"] in available():
             yield parts.Link(replace(settings, **SMALL), "Fit it on IoT-23 with 4 components")
     if found.truth is None or found.found is None:
         return
-    names = [str(index + 1) for index in range(len(found.truth))]
+    names, top = [str(index + 1) for index in range(len(found.truth))], np.abs(found.truth).max()
     yield parts.Chart(
         "leak_pictures",
         [
-            Heat.of(key, matrix, names, names, low=-found.high, high=found.high)
+            Heat.of(key, matrix, names, names, low=-float(top), high=float(top))
             for key, matrix in (("truth", found.truth), ("found", found.found))
         ],
     )
@@ -432,17 +400,16 @@ def leaks(found: Leaked, settings: AnomalySettings) -> parts.Parts:
 
 def error_panels(found: Leaked) -> list[Panel]:
     """Relative errors of both readings, which need the truth."""
-    counted = np.arange(1, len(found.fitted) + 1)
+    counted, read = np.arange(1, len(found.fitted) + 1), found.outside
     readings: dict[str, tuple[str, Any, Any, str]] = {
-        "outside": ("after each participation", found.rounds, found.errors, found.title),
+        "outside": ("after each participation", read["round"], read["error"], found.title),
         "fitted": ("Levenberg–Marquardt", counted, found.fitted, "series 1"),
     }
-    guessing = (Baseline("guessing zero", 1.0),)
     return [
         Panel.of(
             key,
             [Curve(name, x, np.maximum(errors, ROUNDING), colour=look, marker=True)],
-            baselines=guessing,
+            baselines=(Baseline("guessing zero", 1.0),),
         )
         for key, (name, x, errors, look) in readings.items()
         if len(x) or key == "outside"
@@ -450,10 +417,9 @@ def error_panels(found: Leaked) -> list[Panel]:
 
 
 def what_is_read(found: Leaked) -> str:
-    """What the server has, in words."""
-    error = found.errors[-1]
+    error = found.outside["error"].iloc[-1]
     last = f"{error:.1%}" if error > 1e-3 else short(error, 2)
-    text = f"After {len(found.rounds)} participations the dual gives the part outside the model "
+    text = f"After {len(found.outside)} participations the dual gives the part outside the model "
     text += f"to **{last}** (simulation only)."
     if found.fitted:
         text += f" The whole covariance is fitted to **{short(found.fitted[-1], 2)}** from "
@@ -473,45 +439,42 @@ LIARS = parts.FactsCard.of("anomaly-liars")
 
 def poisoning(found: Courses, settings: AnomalySettings) -> parts.Parts:
     """Detection of the hidden attack under every rule, and what the duals remember."""
-    yield parts.Chart("poison_view", poison_panels(found, settings))
-    plain = found.rules["nothing"]
+    yield parts.Chart("poison_view", poison_panels(found))
+    stages = found.stages()
+    before, worst, after = stages["nothing"]
     story = (
-        f"Before the attack, “{found.hidden}” has AUC {plain.before:.2f}. {found.malicious} of "
+        f"Before the attack, “{found.hidden}” has AUC {before:.2f}. {found.malicious} of "
         f"{found.facts.clients} clients lie{'s' if found.malicious == 1 else ''} "
-        f"from round {FIRST} to {LAST}, and {plain.worst:.2f} is reached. "
-        f"{ROUNDS - LAST} rounds after they have gone it is still "
-        f"**{plain.after:.2f}** with the plain mean"
+        f"from round {FIRST} to {LAST}, and {worst:.2f} is reached. "
+        f"{ROUNDS - LAST} rounds after they have gone it is still **{after:.2f}** with the plain "
+        "mean"
     )
     for rule in ("reset", "printed", "polar"):
-        if rule in found.rules:
-            story += f"; **{found.rules[rule].after:.2f}** ({RULES[rule].lower()})"
+        if rule in stages:
+            story += f"; **{stages[rule][-1]:.2f}** ({RULES[rule].lower()})"
     yield story + "."
 
 
-def poison_panels(found: Courses, settings: AnomalySettings) -> list[Panel]:
+def poison_panels(found: Courses) -> list[Panel]:
     """AUC of the hidden attack and the sum of the duals under every server rule."""
     window = Curve(
         "the liars are there", [FIRST, FIRST, LAST, LAST], [0.02, 1.0, 1.0, 0.02], guide=True
     )
-    table = Poisoned().tables(found, settings)["poisoning"]
     colours = {rule: f"series {index}" for index, rule in enumerate(RULES)}
-    names = {rule: RULES[rule] for rule in found.rules}
-    look: dict[str, Any] = {"names": names, "colours": colours, "spread": False}
+    look: dict[str, Any] = {"names": RULES, "colours": colours, "spread": False}
+    courses = found.poisoning
     return [
         Panel.of(
             "poisoned",
-            (*plot(table, "round", "auc", "rule", **look), window),
+            (*plot(courses, "round", "auc", "rule", **look), window),
             title=f"AUC on “{found.hidden}”",
             baselines=(Baseline("guessing", 0.5),),
         ),
-        Panel.of("dualsum", plot(table, "round", "dual_sum", "rule", least=1e-12, **look)),
+        Panel.of("dualsum", plot(courses, "round", "dual_sum", "rule", least=1e-12, **look)),
     ]
 
 
 # ------------------------------------------------------------------ whatever the topic
-
-#: What the card's guarantee is about, and what it leaves out.
-COVERED = parts.words("anomaly-covered")
 
 
 def holdings(held: IntArray) -> Heat:
@@ -530,8 +493,7 @@ def whose_records(result: Any, settings: AnomalySettings) -> parts.Parts:
             f"What each client holds{first}",
             [parts.Chart("holdings", [holdings(result.facts.held)])],
         )
-        carded = settings.view != "sweeps"
-        promised = getattr(result.facts, "promised", None) if carded else None
+        promised = getattr(result.facts, "promised", None) if settings.view != "sweeps" else None
         yield parts.Caption(data_note(result.facts.note, promised))
     if math.isinf(settings.epsilon):
         return
@@ -539,16 +501,13 @@ def whose_records(result: Any, settings: AnomalySettings) -> parts.Parts:
         yield parts.Caption(parts.words("anomaly-sweep-noise", epsilon=short(settings.epsilon)))
     elif result.facts.promised is not None:
         yield parts.GuaranteeOf(result.facts.promised)
-        yield parts.Caption(COVERED)
+        yield parts.Caption(parts.words("anomaly-covered"))
 
 
 #: How each topic is to be read, whatever the result.
 READING: Mapping[str, tuple[parts.About, ...]] = {
     "detection": (parts.About.of("anomaly-curves", auc=quote("iot/area/unsw").printed),),
-    "learning": (
-        parts.About.of("anomaly-rules"),
-        parts.About.of("anomaly-measures"),
-    ),
+    "learning": (parts.About.of("anomaly-rules"), parts.About.of("anomaly-measures")),
     "alarms": (parts.About.of("anomaly-scores"),),
     "costs": (parts.About.of("anomaly-costs"),),
     "leaks": (parts.About.of("anomaly-participation"),),

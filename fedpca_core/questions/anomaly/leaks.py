@@ -1,7 +1,6 @@
 """What the server reads off FedPE and FedPG about one client."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,6 @@ from fedpca_core.protocol.trace import Trace
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import NOISE, TASK, TaskFacts, noisy_task, task, with_noise
 from fedpca_core.questions.anomaly.trained import LEARNING, Topic, run
-from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step, part
 from fedpca_core.study.own_data import OwnData
 
@@ -46,10 +44,8 @@ class Leaked:
     facts: TaskFacts
     #: The configured method.
     title: str
-    #: rounds, errors: (participations,) int64 and float64: After each participation, of the part of
-    #: S_i Z outside the span of Z.
-    rounds: np.ndarray
-    errors: Array
+    #: After each participation, of the part of S_i Z outside the span of Z: round, error.
+    outside: pd.DataFrame
     #: Error of the whole S_i fitted to the first 1, 2, ... participations; empty above
     #: `FITTED_FEATURES` features.
     fitted: tuple[float, ...] = ()
@@ -58,22 +54,16 @@ class Leaked:
     found: Array | None = None
     joined: LeaksJoined | None = None
 
-    @property
-    def high(self) -> float:
-        """The largest entry of the true covariance."""
-        assert self.truth is not None
-        return float(np.abs(self.truth).max())
-
 
 class Leaks(Topic[Leaked]):
     """Replay, read and fit the messages of one client."""
 
-    key: ClassVar[str] = "leaks"
-    title: ClassVar[str] = "Leaks"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "leaks")
-    reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"client"}
-    runs: ClassVar[int] = 4
-    recorded: ClassVar[bool] = True
+    key = "leaks"
+    title = "Leaks"
+    opened_by = ("view", "leaks")
+    reads = TASK | LEARNING | NOISE | {"client"}
+    runs = 4
+    recorded = True
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Leaked]:
         yield Step(0.0, "Reading the records")
@@ -86,12 +76,9 @@ class Leaks(Topic[Leaked]):
         truth = held.only(np.array([client])).dense()[0]
         path = stationary.outside_path(trace.transcript, algorithm, client)
         rounds = [round_ for round_, _, _ in path]
-        leaked = Leaked(
-            facts=TaskFacts.of(on),
-            title=algorithm.title,
-            rounds=np.array(rounds),
-            errors=np.array([_error(found, remove_span(truth @ z, z)) for _, z, found in path]),
-        )
+        errors = [_error(found, remove_span(truth @ z, z)) for _, z, found in path]
+        outside = pd.DataFrame({"round": rounds, "error": errors})
+        leaked = Leaked(TaskFacts.of(on), algorithm.title, outside)
         if problem.features > FITTED_FEATURES:
             return leaked
         for count in range(1, min(FITTED_RUNS, len(rounds)) + 1):
@@ -109,11 +96,10 @@ class Leaks(Topic[Leaked]):
         return replace(leaked, joined=joined)
 
     def tables(self, result: Leaked, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
-        outside = pd.DataFrame({"round": result.rounds, "error": result.errors})
         count = np.arange(1, len(result.fitted) + 1)
         fitted = pd.DataFrame({"participations": count, "error": np.array(result.fitted)})
         joined = pd.DataFrame([vars(result.joined)] if result.joined else [])
-        tables = {"outside": outside, "fitted": fitted, "joined": joined}
+        tables = {"outside": result.outside, "fitted": fitted, "joined": joined}
         return {name: table for name, table in tables.items() if len(table)}
 
 
@@ -128,11 +114,7 @@ def _run(settings: AnomalySettings, problem: Problem) -> Part[Trace]:
 
 
 def _joined(
-    settings: AnomalySettings,
-    data: OwnData | None,
-    problem: Problem,
-    found: Array,
-    last_round: int,
+    settings: AnomalySettings, data: OwnData | None, problem: Problem, found: Array, last_round: int
 ) -> Part[LeaksJoined | None]:
     """The client's first record, read off the run with it and an earlier one without it.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,11 +44,11 @@ class Learnt:
 class Learning(Topic[Learnt]):
     """The corrected and the printed rules from the same start."""
 
-    key: ClassVar[str] = "learning"
-    title: ClassVar[str] = "Learning"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "learning")
-    runs: ClassVar[int] = 2
-    recorded: ClassVar[bool] = True
+    key = "learning"
+    title = "Learning"
+    opened_by = ("view", "learning")
+    runs = 2
+    recorded = True
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Learnt]:
         yield Step(0.0, "Reading the records")
@@ -103,11 +103,11 @@ class Sweeps(Sweep[AnomalySettings]):
     (``auc``); no AUC without labels.
     """
 
-    key: ClassVar[str] = "detection-sweep"
-    title: ClassVar[str] = "Sweep"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "sweeps")
-    reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"sweep", "seeds"}
-    seconds: ClassVar[float] = 300.0
+    key = "detection-sweep"
+    title = "Sweep"
+    opened_by = ("view", "sweeps")
+    reads = TASK | LEARNING | NOISE | {"sweep", "seeds"}
+    seconds = 300.0
 
     def cost(self, settings: AnomalySettings, data: OwnData | None = None) -> Cost:
         points = [self.at(settings, value, settings.seed) for value in self.values(settings)]
@@ -125,8 +125,7 @@ class Sweeps(Sweep[AnomalySettings]):
 
     def measure(self, settings: AnomalySettings, seed: int, data: OwnData | None) -> Part[Measured]:
         on = noisy_task(settings, data)
-        channel = Channel(dtype="float32")
-        trace = yield from run(settings, settings.algorithm(), on.problem, channel)
+        trace = yield from run(settings, settings.algorithm(), on.problem, Channel(dtype="float32"))
         near = progress.approach(trace, on.problem).iloc[-1]
         federated = {
             "distance": float(near["distance"]),
@@ -150,9 +149,3 @@ def best(swept: Swept, measure: str, *, lowest: bool = False) -> tuple[float, fl
     band = swept.band("federated", measure)
     at = int(np.nanargmin(band.middle) if lowest else np.nanargmax(band.middle))
     return float(band.x[at]), float(band.middle[at])
-
-
-def span(swept: Swept, measure: str) -> tuple[float, float]:
-    """Least and largest median of the federated method along the sweep."""
-    middle = swept.band("federated", measure).middle
-    return float(np.nanmin(middle)), float(np.nanmax(middle))

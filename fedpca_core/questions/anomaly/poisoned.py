@@ -1,15 +1,13 @@
 """A few malicious clients: what they do to detection, and which server rule heals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core.anomaly import poisoning
-from fedpca_core.anomaly.evaluation import area
-from fedpca_core.anomaly.scores import score
+from fedpca_core.anomaly.evaluation import area, score
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
 from fedpca_core.problems.traffic import DetectionTask
@@ -18,7 +16,6 @@ from fedpca_core.protocol.simulate import stream
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import NOISE, TASK, TaskFacts, labelled, source
 from fedpca_core.questions.anomaly.trained import LEARNING, Topic
-from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import names
@@ -34,33 +31,6 @@ _RECORDS = 3000
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
-    """Detection of the hidden attack type over a poisoned run."""
-
-    #: (points,) float64.
-    rounds: Array
-    #: (points,) float64: AUC of the hidden attack type against normal records.
-    auc: Array
-    #: (points,) float64: ``||sum_i Y_i||_F`` (simulation only).
-    dual_sum: Array
-
-    @property
-    def before(self) -> float:
-        """AUC when they begin to lie."""
-        return float(self.auc[self.rounds < FIRST][-1])
-
-    @property
-    def worst(self) -> float:
-        """The smallest AUC while they lie."""
-        return float(self.auc[(self.rounds >= FIRST) & (self.rounds <= LAST)].min())
-
-    @property
-    def after(self) -> float:
-        """AUC at the end."""
-        return float(self.auc[-1])
-
-
-@dataclass(frozen=True, eq=False)
 class Courses:
     """The poisoned run under every rule of the server."""
 
@@ -68,17 +38,30 @@ class Courses:
     #: The attack type they hide.
     hidden: str
     malicious: int
-    rules: Mapping[str, Course]
+    #: rule, round, auc (of the hidden type against normal records), dual_sum (``||sum_i Y_i||_F``,
+    #: simulation only).
+    poisoning: pd.DataFrame
+
+    def stages(self) -> dict[str, tuple[float, float, float]]:
+        """By rule, the AUC when they begin to lie, the smallest while they do, that at the end."""
+        areas = {
+            str(rule): course.set_index("round")["auc"]
+            for rule, course in self.poisoning.groupby("rule", sort=False)
+        }
+        return {
+            rule: (auc.loc[: FIRST - 1].iloc[-1], auc.loc[FIRST:LAST].min(), auc.iloc[-1])
+            for rule, auc in areas.items()
+        }
 
 
 class AttackTypes(Topic[tuple[str, ...]]):
     """The types of attack among the tested records, which the page offers to hide."""
 
-    key: ClassVar[str] = "attack-types"
-    title: ClassVar[str] = "Types of attack"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "poisoning")
-    reads: ClassVar[frozenset[str]] = TASK
-    runs: ClassVar[int] = 0
+    key = "attack-types"
+    title = "Types of attack"
+    opened_by = ("view", "poisoning")
+    reads = TASK
+    runs = 0
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[tuple[str, ...]]:
         yield Step(0.0, "Reading the records")
@@ -91,28 +74,24 @@ class AttackTypes(Topic[tuple[str, ...]]):
 class Poisoned(Topic[Courses]):
     """The configured method with liars, under four rules of the server."""
 
-    key: ClassVar[str] = "poisoned"
-    title: ClassVar[str] = "Poisoning"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "poisoning")
-    reads: ClassVar[frozenset[str]] = TASK | LEARNING | NOISE | {"hidden", "malicious"}
+    key = "poisoned"
+    title = "Poisoning"
+    opened_by = ("view", "poisoning")
+    reads = TASK | LEARNING | NOISE | {"hidden", "malicious"}
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Courses]:
         yield Step(0.0, "Reading the records")
         on = labelled(settings, data, "Hiding a type of attack")
         hidden = hidden_type(settings, on)
-        facts, rules = TaskFacts.of(on), dict[str, Course]()
-        for (rule, name), share in in_turn(RULES.items()):
-            partial = Courses(facts, hidden, settings.malicious, dict(rules)) if rules else None
-            yield Step(share[0], f"Server rule: {name.lower()}", partial)
-            rules[rule] = yield from part(poison(settings, on, hidden, rule, ROUNDS), *share)
-        return Courses(facts, hidden, settings.malicious, rules)
+        facts, courses = TaskFacts.of(on), list[pd.DataFrame]()
 
-    def tables(self, result: Courses, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
-        parts = (
-            {"rule": rule, "round": c.rounds, "auc": c.auc, "dual_sum": c.dual_sum}
-            for rule, c in result.rules.items()
-        )
-        return {"poisoning": stacked(parts)}
+        def found() -> Courses:
+            return Courses(facts, hidden, settings.malicious, stacked(courses))
+
+        for (rule, name), share in in_turn(RULES.items()):
+            yield Step(share[0], f"Server rule: {name.lower()}", found() if courses else None)
+            courses.append((yield from part(poison(settings, on, hidden, rule, ROUNDS), *share)))
+        return found()
 
 
 def preferred(types: Sequence[str]) -> str:
@@ -137,12 +116,13 @@ def hidden_type(settings: AnomalySettings, on: DetectionTask) -> str:
 
 def poison(
     settings: AnomalySettings, on: DetectionTask, hidden: str, rule: str, rounds: int
-) -> Part[Course]:
+) -> Part[pd.DataFrame]:
     """Run the configured method with malicious clients that want one attack type to pass unseen.
 
-    ``rule``, {"nothing", "reset", "printed", "polar"}: The server's rule: the mean; all duals reset
-        once the liars have left; the printed average throughout; the mean of orthonormalised
-        uploads throughout.
+    ``rule``: Of the server: "nothing", the mean; "reset", all duals are once the liars have left;
+        "printed", that average throughout; "polar", the mean of orthonormalised uploads.
+
+    Returns the rows of `Courses.poisoning`.
 
     Raises InvalidInput: nobody honest.
     """
@@ -160,7 +140,7 @@ def poison(
     direction = poisoning.hiding_direction(attack, on.problem.target(settings.components))
     algorithm = poisoning.PoisonedData(honest, tuple(range(malicious)), direction, FIRST, LAST)
     labels = np.repeat([False, True], [len(normal), len(attack)])
-    points: list[tuple[float, ...]] = []
+    points = []
     for entry in stream(
         on.problem,
         algorithm,
@@ -177,8 +157,8 @@ def poison(
         # Clients not drawn since the reset still hold an old Y_i, which they will never use.
         duals, was_reset = entry.state["dual"], entry.state["reset"] > 0
         current = duals[was_reset] if was_reset.any() else duals
-        points.append((entry.index, auc, float(np.linalg.norm(current.sum(axis=0)))))
-    return Course(*np.array(points).T)
+        points.append((rule, float(entry.index), auc, np.linalg.norm(current.sum(axis=0))))
+    return pd.DataFrame(points, columns=["rule", "round", "auc", "dual_sum"])
 
 
 def _sample(on: DetectionTask, chosen: np.ndarray) -> Array:

@@ -91,7 +91,6 @@ class AnomalySettings(Settings):
         )
 
     def algorithm(self) -> ConsensusADMM:
-        """The federated method these settings describe."""
         made = cast(type[ConsensusADMM], METHODS[self.method].algorithm)
         return made(**{name: getattr(self, name) for name in self._named()})
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
-from fedpca_core.anomaly.evaluation import always_alarm
 from fedpca_core.arrays import IntArray
 from fedpca_core.errors import require
 from fedpca_core.problems.problem import check_components
@@ -53,7 +52,6 @@ _TASKS: Remembered[DetectionTask] = Remembered(3)
 class TaskFacts:
     """What a page says of a detection task."""
 
-    name: str
     note: str
     #: Whether anybody knows which tested records are attacks.
     labelled: bool
@@ -70,10 +68,8 @@ class TaskFacts:
 
     @classmethod
     def of(cls, found: DetectionTask) -> TaskFacts:
-        """The facts of a task."""
         left_out = ", ".join(found.dropped)
         return cls(
-            name=found.problem.name,
             note=found.problem.note + (f" Constant, left out: {left_out}." if left_out else ""),
             labelled=found.source.labelled,
             features=found.problem.features,
@@ -93,22 +89,12 @@ class TaskFacts:
         )
         return f"{records}, {plural(self.features, 'feature')}, {plural(self.clients, 'client')}"
 
-    @property
-    def always_alarm_f1(self) -> float:
-        """F1 of always raising the alarm."""
-        return always_alarm(self.attack_share)["f1"]
-
-
-def present(problem: str) -> bool:
-    """Whether a public data set can be read here."""
-    return problem in available()
-
 
 def resolve(problem: str) -> str:
     """The data set behind "best available": TON-IoT where it is found, else synthetic."""
     if problem != "auto":
         return problem
-    return "ton" if present("ton") else "synthetic"
+    return "ton" if "ton" in available() else "synthetic"
 
 
 def most_components(problem: str) -> int | None:
@@ -117,21 +103,26 @@ def most_components(problem: str) -> int | None:
     return None if schema is None else len(schema.feature_names) - 1
 
 
+def key_of(
+    settings: AnomalySettings, data: OwnData | None, fields: frozenset[str]
+) -> tuple[Hashable, ...]:
+    """Some fields of the settings and the content of the file that they ask for, if any."""
+    chosen = replace(settings, problem=resolve(settings.problem))
+    return content_key(chosen, fields, data if settings.problem == "own" else None)
+
+
 def source(settings: AnomalySettings, data: OwnData | None = None) -> Traffic:
     """The raw records of the settings; remembered, since several studies ask for them.
 
     Raises InvalidInput: data that are not there, or a file that could not be used.
     """
-    own = settings.problem == "own"
-    if own and data is None:
+    c = settings
+    if c.problem == "own" and data is None:
         raise NoFile(
             "There is no file yet: these settings are for a CSV file of your own, which a link "
             "cannot carry; choose it beside “Traffic”."
         )
-    chosen = replace(settings, problem=resolve(settings.problem))
-    file = data if own else None
-    key = by_schema(chosen), content_key(chosen, _fields(chosen), file)
-    return _SOURCES.get(key, lambda: _read(chosen, file))
+    return _SOURCES.get((by_schema(c), *key_of(c, data, _read_fields(c))), lambda: _read(c, data))
 
 
 def task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTask:
@@ -141,7 +132,7 @@ def task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTas
     """
     traffic = source(settings, data)
     found = _TASKS.get(
-        _key(settings, data),
+        _task_key(settings, data),
         lambda: prepare(
             traffic,
             clients=settings.clients,
@@ -163,13 +154,9 @@ def fitting(settings: AnomalySettings, facts: TableFacts) -> AnomalySettings:
     return own_table.fitting(settings, facts, rows_each=ROWS_A_CLIENT, labels=1)
 
 
-def _key(
-    settings: AnomalySettings, data: OwnData | None, more: frozenset[str] = frozenset()
-) -> Hashable:
-    chosen = replace(settings, problem=resolve(settings.problem))
+def _task_key(settings: AnomalySettings, data: OwnData | None) -> tuple[Hashable, ...]:
     drawn = frozenset({"seed"}) if settings.split != "sorted" else frozenset()
-    file = data if settings.problem == "own" else None
-    return by_schema(chosen), content_key(chosen, _fields(chosen) | _SPLIT | drawn | more, file)
+    return by_schema(settings), *key_of(settings, data, _read_fields(settings) | _SPLIT | drawn)
 
 
 def by_schema(settings: AnomalySettings) -> bool:
@@ -196,7 +183,7 @@ def noisy_task(settings: AnomalySettings, data: OwnData | None = None) -> Detect
         "others. Choose “Mean only” under “Standardising” (in “Corrected or as printed”), for "
         "which a noisy mean is paid, or switch the noise off (ε = ∞).",
     )
-    key = _key(settings, data, NOISE)
+    key = _task_key(settings, data), key_of(settings, None, NOISE)
     return _TASKS.get(key, lambda: with_noise(found, settings))
 
 
@@ -228,15 +215,15 @@ def labelled(settings: AnomalySettings, data: OwnData | None, purpose: str) -> D
     return found
 
 
-def _fields(settings: AnomalySettings) -> frozenset[str]:
+def _read_fields(settings: AnomalySettings) -> frozenset[str]:
     """What the raw records depend on: a public data set on nothing but its name."""
-    return {"own": _OWN, "synthetic": frozenset({"problem", "seed"})}.get(
-        settings.problem, frozenset({"problem"})
-    )
+    fields = {"own": _OWN, "synthetic": frozenset({"problem", "seed"})}
+    return fields.get(resolve(settings.problem), frozenset({"problem"}))
 
 
 def _read(settings: AnomalySettings, data: OwnData | None) -> Traffic:
-    if data is not None:
+    problem = resolve(settings.problem)
+    if problem == "own" and data is not None:
         return read_traffic(
             data.content,
             data.name,
@@ -248,6 +235,4 @@ def _read(settings: AnomalySettings, data: OwnData | None) -> Traffic:
             seed=settings.seed,
             public_schema=by_schema(settings),
         )
-    if settings.problem == "synthetic":
-        return synthetic(seed=settings.seed)
-    return load(settings.problem)
+    return synthetic(seed=settings.seed) if problem == "synthetic" else load(problem)

@@ -13,11 +13,12 @@ from fedpca_core.anomaly.evaluation import (
     Curves,
     Evaluation,
     area_pair,
+    best_for_labels,
     caught_at,
     curves,
     evaluate,
+    quantile,
 )
-from fedpca_core.anomaly.scores import best_for_labels, quantile
 from fedpca_core.problems.problem import Problem
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
@@ -25,12 +26,12 @@ from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.questions import costs
 from fedpca_core.questions.anomaly.settings import AnomalySettings
-from fedpca_core.questions.anomaly.task import NOISE, TASK, noisy_task, resolve, task
+from fedpca_core.questions.anomaly.task import NOISE, TASK, key_of, noisy_task, task
 from fedpca_core.remembered import Remembered
 from fedpca_core.steps import Part, Step, changed
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study, content_key
+from fedpca_core.study.study import Study
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -68,8 +69,6 @@ def told(fractions: Generator[float, None, T], text: str) -> Part[T]:
 SHARES = AnomalySettings.parameters()["share"].grid
 #: A training quantile, or "oracle": the level that suits the labels best.
 Level = float | str
-
-
 #: Shares of false alarms that somebody could live with.
 FEW = (0.001, 0.01)
 
@@ -149,12 +148,10 @@ def detector(name: str, settings: AnomalySettings, data: OwnData | None = None) 
 
     With the settings' noise at the source where that reaches it.
     """
-    chosen = replace(settings, problem=resolve(settings.problem))
-    file = data if settings.problem == "own" else None
     made: list[Detector] = []
     noisy = name not in _EXACT and math.isfinite(settings.epsilon)
     fields = TASK | _READS[name] | (NOISE if noisy else frozenset())
-    key = name, noisy, *content_key(chosen, fields, file)
+    key = name, noisy, *key_of(settings, data, fields)
     if key not in _DETECTORS:
         on = noisy_task(settings, data) if noisy else task(settings, data)
         made.append((yield from _trained(name, settings, on)))

@@ -7,11 +7,13 @@ Either by every attack that fits (`client_trial`), or by the adversary that the 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core import attacks
+from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.attack import Effort, MatrixAttack
 from fedpca_core.attacks.deployment import Deployment
@@ -25,12 +27,12 @@ from fedpca_core.steps import Part, Step, changed, part
 from fedpca_core.study.build import (
     attacked_run,
     before_noise,
-    build_algorithm,
     build_problem,
     with_noise,
 )
 from fedpca_core.study.deployed import deployment_of, truth_of
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import names
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.trial import Trial, trial
 
@@ -39,61 +41,28 @@ RUN = frozenset(
     name for name, described in AttackSettings.parameters().items() if not described.view
 ) - {"methods"}
 _SUMS = ON_MATRICES["sums"]
-#: What the page's adversaries do with the messages, as the settings name them.
+_COLLUDE: Mapping[str, Any] = names("adversary-collude")
+#: What the page's adversaries see, know and do with the messages, as the settings name them.
 ADVERSARIES: Mapping[str, MatrixAttack] = {
     **ON_MATRICES,
     "pooled": _SUMS,
-    "collude": replace(
-        _SUMS,
-        knows="the sums, and the uploads of the clients that collude",
-        does="subtracts the colluders' share of every sum; with all others colluding the client's "
-        "own upload is left",
-    ),
+    "collude": replace(_SUMS, **_COLLUDE),
 }
+#: Why it is another one than was chosen.
+_OTHERS = names("adversary-others")
 
 
-@dataclass(frozen=True)
-class Adversary:
-    """Who attacks."""
+def adversary(settings: AttackSettings, clients: int) -> tuple[str, str]:
+    """The chosen key of `ADVERSARIES`, or the nearest with something to read, and why (or "").
 
-    #: As the settings name it.
-    key: str
-    colluders: int = 0
-    #: Why it is not the chosen one; empty if it is.
-    note: str = ""
-
-    @property
-    def attack(self) -> MatrixAttack:
-        """What it sees beyond the protocol, and what it does with the messages."""
-        return ADVERSARIES[self.key]
-
-
-def adversary(settings: AttackSettings, clients: int) -> Adversary:
-    """The chosen adversary, or the nearest that the channel leaves something to read.
-
-    ``clients`` are those of the problem: a table may have another number than the settings say.
+    ``clients``: Of the problem: a table may have another number than the settings say.
     """
-    secure = settings.secure_aggregation
-    reads_sums = ADVERSARIES[settings.attack].key == _SUMS.key
-    if secure and not reads_sums:
-        return Adversary(
-            "pooled",
-            note="Under secure aggregation the server receives no single upload, so what is shown "
-            "is the adversary who reads the sums.",
-        )
-    if reads_sums and not secure:
-        return Adversary(
-            "linear",
-            note="While every upload arrives by itself there are no sums to read and nothing for "
-            "colluding clients to add, so what is shown is the passive adversary; switch secure "
-            "aggregation on for the other.",
-        )
-    if settings.attack != "collude":
-        return Adversary(settings.attack)
-    most = clients - 1
-    note = f"There are only {most} other clients; all of them collude here."
-    asked = settings.colluders
-    return Adversary("collude", min(asked, most), note if asked > most else "")
+    secure, chosen, most = settings.secure_aggregation, settings.attack, clients - 1
+    if secure != (ADVERSARIES[chosen].key == _SUMS.key):
+        other = "pooled" if secure else "linear"
+        return other, _OTHERS[other]
+    fewer = chosen == "collude" and settings.colluders > most
+    return chosen, _OTHERS[chosen].format(most=most) if fewer else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +79,7 @@ class ClientTrial:
 
     @property
     def estimates(self) -> Array:
-        """(rounds + 1, features, features) float64: the matrix that is believed, by the best
-        reading."""
+        """(rounds + 1, features, features) float64: what the best reading believes."""
         return np.stack([state.matrix for state in self.trial.best[1]])
 
     @property
@@ -129,29 +97,22 @@ def problems(
 
     Raises InvalidInput: more newcomers than the client holds.
     """
-    honest = before_noise(settings, data)
-    earlier = _before(honest, settings)
-    if math.isinf(settings.epsilon):
-        return honest, earlier
-    if earlier is None:
+    joined = settings.joined
+    if joined == 0:
         return build_problem(settings, data), None
-    return with_noise(honest, settings, release=1), with_noise(earlier, settings)
-
-
-def _before(problem: Problem, settings: ConvergeSettings) -> Problem | None:
-    """The problem before the last of the client's records joined; None where none did."""
-    if settings.joined == 0:
-        return None
-    assert problem.blocks is not None
-    held = problem.blocks[settings.client].shape[1]
+    later = earlier = before_noise(settings, data)
+    assert later.blocks is not None
+    held = later.blocks[settings.client].shape[1]
     require(
-        settings.joined < held,
-        f"{settings.joined} records cannot have joined a client that holds {held} now; choose at "
-        f"most {held - 1}, or more records per client.",
+        joined < held,
+        f"{joined} records cannot have joined a client that holds {held} now; choose at most "
+        f"{held - 1}, or more records per client.",
     )
-    for number in range(held - 1, held - 1 - settings.joined, -1):
-        problem = without_record(problem, settings.client, number)
-    return problem
+    for number in range(held - 1, held - 1 - joined, -1):
+        earlier = without_record(earlier, settings.client, number)
+    if math.isinf(settings.epsilon):
+        return later, earlier
+    return with_noise(later, settings, release=1), with_noise(earlier, settings)
 
 
 def observed(
@@ -176,7 +137,7 @@ def _deployment(
     view: Transcript,
     earlier: Transcript | None = None,
 ) -> Deployment:
-    algorithm, client = build_algorithm(method, settings), settings.client
+    algorithm, client = METHODS[method].make(settings), settings.client
     rounds = len(view.exchanges)
     found = deployment_of(problem, algorithm, settings, client, rounds=rounds, earlier=earlier)
     # Where all others collude nothing is hidden.
@@ -187,12 +148,8 @@ def _deployment(
 def read_by(
     attack: str, problem: Problem, method: str, settings: AttackSettings, start: int = 0
 ) -> Part[ClientTrial]:
-    """Run a method and let one attack of the registry read it round by round.
-
-    What is said of the client's covariance is compared with the truth; what else fits waits.
-    """
-    watched = observed(problem, method, settings, start)
-    trace, view, table = yield from part(watched, 0.0, 0.6)
+    """Run a method and let one attack read it round by round; what else fits waits."""
+    trace, view, table = yield from part(observed(problem, method, settings, start), 0.0, 0.6)
     deployment = _deployment(problem, method, settings, view)
     if attack == "sums" and not deployment.sums:
         attack = "symmetric"  # of the client's own uploads, which colluders have left over
@@ -205,10 +162,7 @@ def read_by(
 
 
 def client_trial(
-    problem: Problem,
-    method: str,
-    settings: ConvergeSettings,
-    earlier: Problem | None = None,
+    problem: Problem, method: str, settings: ConvergeSettings, earlier: Problem | None = None
 ) -> Part[ClientTrial]:
     """Run a method and take the attacked client's messages as far as they lead.
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -15,8 +14,7 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import Guarantee, together
 from fedpca_core.problems import Problem, without_record
 from fedpca_core.questions import costs
-from fedpca_core.questions.attack.client_trial import RUN, Adversary, adversary, read_by
-from fedpca_core.settings import Value
+from fedpca_core.questions.attack.client_trial import ADVERSARIES, RUN, adversary, read_by
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study import pictures
 from fedpca_core.study.build import before_noise, with_noise
@@ -75,24 +73,19 @@ class NewcomersRead:
     features: tuple[str, ...]
     #: For image data.
     pictures: Pictures | None
-    #: Records of all clients together.
-    everybody: int
+    #: Whether the matrix stands for the records of all clients together.
+    from_sums: bool
     #: What the two runs guarantee together, where there is noise at the source.
     guarantee: Guarantee | None
-
-    @property
-    def from_sums(self) -> bool:
-        """Whether the matrix stands for everybody's records."""
-        return any(read.count == self.everybody for read in self.found.values())
 
 
 class OneMoreRecord(Study[AttackSettings, NewcomersRead]):
     """Every method under attack twice, with and without one record, and the difference."""
 
-    key: ClassVar[str] = "differencing"
-    title: ClassVar[str] = "One more record"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("differencing", True)
-    reads: ClassVar[frozenset[str]] = (RUN - {"starts"}) | {"record"}
+    key = "differencing"
+    title = "One more record"
+    opened_by = ("differencing", True)
+    reads = (RUN - {"starts"}) | {"record"}
 
     def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
         size = costs.ProblemSize.of(settings, data)
@@ -115,34 +108,32 @@ class OneMoreRecord(Study[AttackSettings, NewcomersRead]):
             f"Record {settings.record} is zero throughout and leaves no trace in a covariance; "
             "choose another record.",
         )
-        by = best_adversary(settings, problem.clients)
+        attack = ADVERSARIES[best_adversary(settings, problem.clients)].key
         found: dict[str, NewcomerRead] = {}
         refusals: dict[str, str] = {}
         for method, ends in in_turn(settings.attacked):
             try:
-                reading = _read(*runs, method, settings, by.attack.key, record)
+                reading = _read(*runs, method, settings, attack, record)
                 found[method] = yield from part(reading, *ends)
             except InvalidInput as refusal:
                 refusals[method] = str(refusal)
-        shape = problem.image_shape
-        drawn = {method: read.records for method, read in found.items()}
+        shape, drawn = problem.image_shape, {method: read.records for method, read in found.items()}
         return NewcomersRead(
             record,
             found,
             refusals,
             problem.feature_names,
             None if shape is None else pictures.record(record, drawn, shape, settings.record),
-            int(problem.client_data.samples.sum()),
+            any(read.count == problem.client_data.samples.sum() for read in found.values()),
             together(stated) if stated else None,
         )
 
     def tables(self, result: NewcomersRead, settings: AttackSettings) -> dict[str, pd.DataFrame]:
-        columns = ["method", "round", "purity", "cosine", "records_behind"]
         ends = [
             (METHODS[method].title, read.best, read.purity[read.best], read.cosine, read.count)
             for method, read in result.found.items()
         ]
-        summary = pd.DataFrame(ends, columns=columns)
+        columns = ["method", "round", "purity", "cosine", "records_behind"]
         rounds = stacked(
             {
                 "method": METHODS[method].title,
@@ -152,13 +143,13 @@ class OneMoreRecord(Study[AttackSettings, NewcomersRead]):
             }
             for method, read in result.found.items()
         )
-        return {"summary": summary, "rounds": rounds}
+        return {"summary": pd.DataFrame(ends, columns=columns), "rounds": rounds}
 
 
-def best_adversary(settings: AttackSettings, clients: int) -> Adversary:
+def best_adversary(settings: AttackSettings, clients: int) -> str:
     """The chosen adversary, or where subtracting needs more the best one that only looks on."""
-    chosen = adversary(settings, clients)
-    return chosen if chosen.key != "linear" else Adversary("symmetric", note=chosen.note)
+    chosen, _ = adversary(settings, clients)
+    return "symmetric" if chosen == "linear" else chosen
 
 
 def _read(
@@ -169,7 +160,6 @@ def _read(
     attack: str,
     record: Array,
 ) -> Part[NewcomerRead]:
-    """Attack both runs of a method and subtract."""
     alone = replace(settings, starts=1)
     first = yield from part(read_by(attack, earlier, method, alone), 0.0, 0.5)
     second = yield from part(read_by(attack, later, method, alone), 0.5, 1.0)
@@ -177,15 +167,9 @@ def _read(
     before, after = first.estimates, second.estimates
     rounds = min(len(before), len(after))  # a method may stop earlier in one of them
     difference = attacks.differencing(before[:rounds], after[:rounds], *counts)
-    signs = np.where(difference.records @ record < 0, -1.0, 1.0)[:, None]
-    return NewcomerRead(
-        difference.records * signs, difference.purity, _sines(difference.records, record), counts[1]
-    )
-
-
-def _sines(records: Array, record: Array) -> Array:
-    """Sine of the angle to the record; 1 where nothing has been read yet."""
-    unit = record / np.linalg.norm(record)
+    records, unit = difference.records, record / np.linalg.norm(record)
     sizes = np.linalg.norm(records, axis=-1)
     across = np.linalg.norm(records - (records @ unit)[:, None] * unit, axis=-1)
-    return np.divide(across, sizes, out=np.ones_like(sizes), where=sizes > 0)
+    sines = np.divide(across, sizes, out=np.ones_like(sizes), where=sizes > 0)
+    signs = np.where(records @ record < 0, -1.0, 1.0)[:, None]
+    return NewcomerRead(records * signs, difference.purity, sines, counts[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,8 +20,8 @@ from fedpca_core.findings import Finding
 from fedpca_core.problems import Problem
 from fedpca_core.questions import costs
 from fedpca_core.questions.attack.client_trial import (
+    ADVERSARIES,
     RUN,
-    Adversary,
     ClientTrial,
     adversary,
     read_by,
@@ -50,13 +51,11 @@ _AT_ONCE = 10
 class Recovery:
     """What the attack on one method's messages gave; errors and angles are simulation only."""
 
-    #: (starts, rounds + 1) float64: Relative error of the reconstruction after each round, from
-    #: every start.
+    #: (starts, rounds + 1) float64: Relative error of the reconstruction after each round.
     errors: Array
     #: (rounds + 1,) int64: Directions the server had probed, from the first start.
     ranks: IntArray
-    #: (rounds + 1,) float64: Sine of the largest angle between the leading spaces of the
-    #: reconstruction and of S_i, from the first start.
+    #: (rounds + 1,) float64: Sine of the largest angle to the leading space of S_i, from the first.
     angles: Array
     #: (rounds + 1,) float64: The same of the method's own estimate to the answer.
     progress: Array
@@ -64,8 +63,7 @@ class Recovery:
     messages: pd.DataFrame
     #: For images: how alike the first eigen-images are, after each round.
     likeness: tuple[ImageScore | None, ...]
-    #: Relative error, at the end, to what the client answered with; the same as the last of
-    #: ``errors`` unless there is noise at the source.
+    #: Relative error, at the end, to what the client answered with, noise at the source included.
     released: float
     #: What is known of the client's covariance, from the first start.
     finding: Finding
@@ -99,15 +97,15 @@ class Recovery:
 
 @dataclass(frozen=True, eq=False)
 class Reconstructed:
-    """Attacks on all chosen methods."""
-
     recoveries: Mapping[str, Recovery]
     refusals: Mapping[str, str]
     #: Errors of guesses that need no message, by their name.
     guesses: tuple[Baseline, ...]
     #: The server's view, round by round.
     pictures: tuple[Pictures, ...]
-    by: Adversary
+    #: Key of the adversary in `ADVERSARIES`, and why it is another one than was chosen.
+    by: str
+    note: str
     facts: Facts
 
     @property
@@ -119,40 +117,36 @@ class Reconstructed:
 class ClientReconstruction(Study[AttackSettings, Reconstructed]):
     """Every method under attack, from every start, after every round."""
 
-    key: ClassVar[str] = "reconstruction"
-    title: ClassVar[str] = "Reconstruction by the server"
-    reads: ClassVar[frozenset[str]] = RUN
+    key = "reconstruction"
+    title = "Reconstruction by the server"
+    reads = RUN
     look: ClassVar[Mapping[str, Any]] = {"rounds": 10, "starts": 1}
 
     def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
         size = costs.ProblemSize.of(settings, data)
         one = costs.run(size, settings, recorded=True) + costs.linear(size, settings)
-        methods = len(settings.attacked)
-        return costs.prepare(size) + one.kept(methods).times(settings.starts)
+        return costs.prepare(size) + one.kept(len(settings.attacked)).times(settings.starts)
 
     def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Reconstructed]:
-        chosen, starts = settings.attacked, settings.starts
+        chosen = settings.attacked
         require(len(chosen) > 0, "No method is under attack; choose at least one.")
         yield Step(0.0, "Preparing the problem")
         problem = build_problem(settings, data)
         truth = private_matrix(problem, settings.client)
-        by, facts = adversary(settings, problem.clients), Facts.of(problem)
+        (by, note), facts = adversary(settings, problem.clients), Facts.of(problem)
         guesses = _guesses(settings, problem, truth)
-        recoveries: dict[str, Recovery] = {}
-        paths: dict[str, Array] = {}
-        refusals: dict[str, str] = {}
+        recoveries, paths, refusals = dict[str, Recovery](), dict[str, Array](), dict[str, str]()
 
         def result() -> Reconstructed:
             shown = _pictures(paths, truth, problem, settings.client)
-            return Reconstructed(dict(recoveries), dict(refusals), guesses, shown, by, facts)
+            return Reconstructed(dict(recoveries), dict(refusals), guesses, shown, by, note, facts)
 
-        runs = [(method, start) for method in chosen for start in range(starts)]
         shown = time.monotonic()
-        for (method, start), ends in in_turn(runs):
+        for (method, start), ends in in_turn(list(product(chosen, range(settings.starts)))):
             if method in refusals:
                 continue
             try:
-                reading = read_by(by.attack.key, problem, method, settings, start)
+                reading = read_by(ADVERSARIES[by].key, problem, method, settings, start)
                 found = yield from part(reading, *ends)
             except InvalidInput as refusal:
                 refusals[method] = str(refusal)
@@ -171,11 +165,10 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
 
     def tables(self, result: Reconstructed, settings: AttackSettings) -> dict[str, pd.DataFrame]:
         found = result.recoveries
-        titles = [METHODS[method].title for method in found]
         summary = pd.DataFrame(
             {
-                "method": titles,
-                "adversary": result.by.key,
+                "method": [METHODS[method].title for method in found],
+                "adversary": result.by,
                 "finding": [one.finding.words for one in found.values()],
                 "error": [one.last for one in found.values()],
                 "error_to_what_was_released": [one.released for one in found.values()],
@@ -215,7 +208,11 @@ def _recovery(
         some = estimates[begin : begin + _AT_ONCE]
         angles.append(scores.top_space_sines(some, truth, settings.components))
         if shape is not None:
-            likeness += [_likeness(estimate, truth, shape) for estimate in some]
+            # PSNR and SSIM of the first eigen-image; none while there is nothing.
+            likeness += [
+                scores.eigen_image_scores(one, truth, shape, 1)[0] if one.any() else None
+                for one in some
+            ]
     return Recovery(
         errors=scores.relative_errors(estimates, truth)[None],
         ranks=found.directions,
@@ -228,16 +225,10 @@ def _recovery(
     )
 
 
-def _likeness(estimate: Array, truth: Array, shape: tuple[int, int]) -> ImageScore | None:
-    """PSNR and SSIM of the first eigen-image; None while there is nothing."""
-    return scores.eigen_image_scores(estimate, truth, shape, 1)[0] if np.any(estimate) else None
-
-
 def _messages(found: ClientTrial, client: int) -> pd.DataFrame:
     """Round by round: who took part, what was sent, its size, what the server knows by then."""
-    rows = []
-    transcript = found.trace.transcript
-    sizes = found.table[["bytes_up", "bytes_down"]].diff()
+    rows, transcript = [], found.trace.transcript
+    sizes = found.table[["bytes_up", "bytes_down"]].diff() / 1e3
     for exchange, rank in zip(transcript.exchanges, found.directions[1:], strict=False):
         uploads = exchange.uploads if exchange.uploads is not None else exchange.sums or {}
         shape = {name: array.shape[-2:] for name, array in uploads.items()}
@@ -252,8 +243,8 @@ def _messages(found: ClientTrial, client: int) -> pd.DataFrame:
                     for name, array in exchange.downlink.items()
                 ),
                 "uploads": sent if exchange.uploads is not None else f"sum of {sent}",
-                "kilobytes_up": float(sizes["bytes_up"][exchange.round]) / 1e3,
-                "kilobytes_down": float(sizes["bytes_down"][exchange.round]) / 1e3,
+                "kilobytes_up": float(sizes["bytes_up"][exchange.round]),
+                "kilobytes_down": float(sizes["bytes_down"][exchange.round]),
                 "directions_known": f"{rank} of {transcript.features}",
             }
         )

@@ -1,22 +1,25 @@
 """A server that reruns FAPS's public update until it fits, and what each defence does to it."""
 
 import time
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core import attacks
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import Array
 from fedpca_core.attacks import scores
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions import costs
 from fedpca_core.questions.attack.client_trial import RUN
 from fedpca_core.settings import plural
-from fedpca_core.steps import Run, Step, part
+from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study import pictures
-from fedpca_core.study.build import attacked_run, build_algorithm, build_problem
+from fedpca_core.study.build import attacked_run, build_problem
 from fedpca_core.study.deployed import held_matrix, private_matrix, stated_trace
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
@@ -32,14 +35,13 @@ READS = (RUN - {"attacked", "attack", "colluders", "starts", "local_steps"}) | {
 
 @dataclass(frozen=True, eq=False)
 class Replayed:
-    """A replay attack and how near it came."""
+    """A replay attack and how near it came (errors are relative, and simulation only)."""
 
     attack: attacks.Replay
-    #: Relative error of the reconstruction (simulation only).
     error: float
-    #: That to what the client answered with; another number only with noise at the source.
+    #: To what the client answered with; another number only with noise at the source.
     released: float
-    #: That of the public guess it started from.
+    #: Of the public guess it started from.
     prior_error: float
     #: Sine of the largest angle that FAPS itself had reached.
     angle: float
@@ -49,24 +51,20 @@ class Replayed:
     @property
     def fit(self) -> pd.DataFrame:
         """The search: start, evaluation (counted over all starts), rounds fitted, residual."""
-        history = self.attack.history
-        return pd.DataFrame(
-            {
-                "start": [stage.start + 1 for stage in history],
-                "evaluation": np.arange(1, len(history) + 1),
-                "rounds": [stage.rounds for stage in history],
-                "residual": [stage.residual for stage in history],
-            }
-        )
+        history = enumerate(self.attack.history, 1)
+        rows = [
+            (stage.start + 1, number, stage.rounds, stage.residual) for number, stage in history
+        ]
+        return pd.DataFrame(rows, columns=["start", "evaluation", "rounds", "residual"])
 
 
 class ReplayAttack(Study[AttackSettings, Replayed]):
     """FAPS runs, and the server replays one client."""
 
-    key: ClassVar[str] = "replay"
-    title: ClassVar[str] = "FAPS replayed"
-    reads: ClassVar[frozenset[str]] = READS
-    seconds: ClassVar[float] = 600.0
+    key = "replay"
+    title = "FAPS replayed"
+    reads = READS
+    seconds = 600.0
 
     @staticmethod
     def obstacle(settings: AttackSettings) -> str:
@@ -83,11 +81,8 @@ class ReplayAttack(Study[AttackSettings, Replayed]):
 
     def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
         size = costs.ProblemSize.of(settings, data)
-        return (
-            costs.prepare(size)
-            + costs.run(size, settings, recorded=True)
-            + costs.replay(size, settings)
-        )
+        one = costs.run(size, settings, recorded=True) + costs.replay(size, settings)
+        return costs.prepare(size) + one
 
     def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[Replayed]:
         yield Step(0.0, "Preparing the problem")
@@ -119,13 +114,13 @@ def replayed(
     settings: AttackSettings, problem: Problem, transcript: Transcript, angle: float
 ) -> Run[Replayed]:
     """Replay one client of a run of FAPS that ended at this angle."""
-    truth = private_matrix(problem, settings.client)
-    held = held_matrix(problem, settings.client)
+    client = settings.client
+    truth, held = private_matrix(problem, client), held_matrix(problem, client)
     search = attacks.Replaying(
         transcript,
-        build_algorithm("faps", settings),
-        settings.client,
-        trace=stated_trace(problem, settings.client),
+        METHODS["faps"].make(settings),
+        client,
+        trace=stated_trace(problem, client),
         seeded=settings.seeded,
         noise=settings.upload_noise,
         evaluations=settings.budget,
@@ -154,3 +149,85 @@ def replayed(
         )
         shown = time.monotonic() if late else shown
     return result()
+
+
+# ---------------------------------------------------------------------- and with each defence
+#: Name of each defence and the settings that make it.
+DEFENCES: Mapping[str, Mapping[str, Any]] = {
+    "None": {},
+    "Private start": {"private_start": True},
+    "Private penalty": {"private_penalty": True},
+    "Random inner steps": {"random_inner_steps": True},
+    "float32 messages": {"dtype": "float32"},
+    "Noise of 0.1% on uploads": {"upload_noise": 1e-3},
+    "Noise of 3% on uploads": {"upload_noise": 0.03},
+    "Secure aggregation": {"secure_aggregation": True},
+}
+#: The same switched off.
+_CLEAN: Mapping[str, Any] = {
+    name: AttackSettings.parameters()[name].default for made in DEFENCES.values() for name in made
+}
+#: Block Krylov counts as done at this angle.
+_SETTLED = 1e-6
+
+
+class Defences(Study[AttackSettings, pd.DataFrame]):
+    """FAPS under each defence, read by linear equations and by replay.
+
+    ``linear_error`` is of symmetric completion with the stated trace, or of the attack on sums
+    where only these are seen; ``replay_error`` is NaN where there is nothing to replay, because of
+    what ``ended`` says: "sums" or "products".
+    """
+
+    key = "defences"
+    title = "Every defence of FAPS"
+    opened_by = ("defences", True)
+    reads = READS - set(_CLEAN)
+    seconds = 1200.0
+
+    def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
+        size = costs.ProblemSize.of(settings, data)
+        one = costs.run(size, settings, recorded=True) + costs.replay(size, settings)
+        return costs.prepare(size) + one.times(len(DEFENCES))
+
+    def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[pd.DataFrame]:
+        yield Step(0.0, "Preparing the problem")
+        problem, rows = build_problem(settings, data), list[dict[str, object]]()
+        for (name, switches), ends in in_turn(DEFENCES.items(), 0.0, 0.9):
+            chosen = replace(settings, **{**_CLEAN, **switches})
+            row = yield from part(_defended(chosen, problem), *ends)
+            rows.append({"defence": name, **row})
+            yield Step(ends[1], name, pd.DataFrame(rows))
+        row = yield from part(_fewer_rounds(replace(settings, **_CLEAN), problem), 0.9, 1.0)
+        return pd.DataFrame([*rows, {"defence": "Fewer rounds (block Krylov)", **row}])
+
+
+def _defended(settings: AttackSettings, problem: Problem) -> Part[dict[str, object]]:
+    client = settings.client
+    truth, stated = private_matrix(problem, client), stated_trace(problem, client)
+    trace, table = yield from part(attacked_run(problem, "faps", settings), 0.0, 0.05)
+    sine = float(table["sin_theta"].iloc[-1])
+    if settings.secure_aggregation:
+        return _row(sine, attacks.pooled(trace.transcript, client), truth, "sums")
+    linear = attacks.symmetric(trace.transcript, client, trace=stated)
+    found = yield from part(replayed(settings, problem, trace.transcript, 0.0), 0.05, 1.0)
+    row, searched = _row(sine, linear, truth, found.attack.ended), found.attack.evaluations
+    return row | {"replay_error": found.error, "evaluations": searched}
+
+
+def _fewer_rounds(settings: AttackSettings, problem: Problem) -> Part[dict[str, object]]:
+    """Block Krylov needs fewer rounds, so fewer messages leak; its answers are plain products."""
+    client = settings.client
+    truth, stated = private_matrix(problem, client), stated_trace(problem, client)
+    trace, table = yield from part(attacked_run(problem, "block_krylov", settings), 0.0, 0.9)
+    settled = np.flatnonzero(table["sin_theta"].to_numpy() <= _SETTLED)
+    rounds = int(settled[0]) if len(settled) else len(table) - 1
+    linear = attacks.symmetric(trace.transcript.until(rounds), client, trace=stated)
+    return _row(float(table["sin_theta"].iloc[rounds]), linear, truth, "products")
+
+
+def _row(sine: float, linear: Array, truth: Array, ended: str) -> dict[str, object]:
+    """A row of what is not replayed."""
+    error = scores.relative_error(linear, truth)
+    nothing = {"replay_error": np.nan, "evaluations": 0, "ended": ended}
+    return {"method_sine": sine, "linear_error": error} | nothing

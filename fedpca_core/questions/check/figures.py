@@ -7,11 +7,11 @@ import pandas as pd
 from fedpca_core.algorithms.registry import ATTACKABLE, METHODS
 from fedpca_core.findings import Status, priced
 from fedpca_core.questions.check.settings import CheckSettings
-from fedpca_core.questions.check.study import DEFENCES, Checked, LeakCheck
-from fedpca_core.questions.check.trial import meant
+from fedpca_core.questions.check.study import DEFENCES, Checked, LeakCheck, meant
 from fedpca_core.questions.which.figures import trusted
 from fedpca_core.questions.which.rules import size
 from fedpca_core.settings import Settings, plural, short
+from fedpca_core.shares import SURE
 from fedpca_core.study import said
 from fedpca_core.study.panels import Curve, Panel
 from fedpca_core.study.parts import Caption, Chart, Link, Note, Parts, Section, Table, names, words
@@ -47,7 +47,7 @@ def _answered(found: Checked, settings: CheckSettings) -> Parts:
     if not found.draws:
         yield Caption(words("check-too-large"))
     else:
-        told = {"draws": found.draws, "sure": found.sure, "others": found.others}
+        told = {"draws": found.draws, "sure": SURE, "others": found.others}
         yield Caption(words("check-attacked", **told))
     yield from _to_be_tried(found, settings)
     if settings.formal:
@@ -110,10 +110,9 @@ def _defences(table: pd.DataFrame) -> pd.DataFrame:
     seen = [one for one in Status if one is Status.OPEN or (table == str(one)).any(axis=None)]
     rows = []
     for _, row in table.iterrows():
-        refused = bool(row["refusal"])
-        told = {"Changed": row["defence"]}
-        told["Off by"] = "–" if refused else short(row["sine"], 2)
-        told["Each client"] = "–" if refused else size(row["bytes_client"])
+        ran = not row["refusal"]
+        told = {"Changed": row["defence"], "Off by": short(row["sine"], 2) if ran else "–"}
+        told["Each client"] = size(row["bytes_client"]) if ran else "–"
         for status in seen:
             targets = [SHORT[name] for name in SHORT if name in table and row[name] == status]
             told[str(status).capitalize()] = ", ".join(targets) or "–"

@@ -7,7 +7,6 @@ they differ in what they make of the noisy matrices, and in whether they arrive 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 from fedpca_core import metrics
 from fedpca_core.algorithms.registry import METHODS
@@ -39,11 +38,11 @@ def levels(settings: ConvergeSettings) -> tuple[float, ...]:
 class BudgetsAndHeterogeneity(Sweep[ConvergeSettings]):
     """Sine of the largest angle after the last round, by method, budget and heterogeneity."""
 
-    key: ClassVar[str] = "budgets"
-    title: ClassVar[str] = "ε against heterogeneity"
-    along: ClassVar[tuple[str, Sequence[Value]]] = ("epsilon", BUDGETS)
-    opened_by: ClassVar[tuple[str, Value] | None] = ("budgets", True)
-    seconds: ClassVar[float] = 300.0
+    key = "budgets"
+    title = "ε against heterogeneity"
+    along = ("epsilon", BUDGETS)
+    opened_by = ("budgets", True)
+    seconds = 300.0
 
     def cost(self, settings: ConvergeSettings, data: OwnData | None = None) -> Cost:
         size = costs.ProblemSize.of(settings, data)

@@ -52,7 +52,6 @@ def undrawn(comparison: Comparison, measure: str) -> list[str]:
 
 
 def panel(comparison: Comparison, settings: ConvergeSettings) -> Panel:
-    """The chart of the chosen measure against the chosen axis."""
     measure, axis = settings.measure, settings.axis
     lines = {method: comparison.line(method, measure, axis) for method in comparison.tables}
     curves = []
@@ -129,13 +128,12 @@ def costs(comparison: Comparison, settings: ConvergeSettings) -> parts.Parts:
     found, p = comparison.facts, settings.components
     values = found.eigenvalues
     width = 4 if settings.dtype == "float32" else 8
-    size = width * found.features * p / 1e3
     yield parts.Cards.of(
         "converge-costs",
         found=found,
         samples=short(found.least_samples / found.features, 3),
         ratio=values[p] / values[p - 1],
-        kilobytes=short(size, 3),
+        kilobytes=short(width * found.features * p / 1e3, 3),
         components=p,
         width=width,
     )

@@ -24,7 +24,7 @@ from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
-from fedpca_core.study.pieces import InPieces
+from fedpca_core.study.study import InPieces
 
 #: Seconds of computing between two partial results of a comparison. Not those of the clock: where
 #: many wait, a quick run would show pictures halfway that keep others waiting longer.
@@ -79,7 +79,6 @@ class Comparison:
 
     @once
     def _columns(self, method: str) -> list[dict[str, Array]]:
-        """The metrics of every start as numbers."""
         return [
             dict(zip(table.columns, table.to_numpy(dtype=float).T, strict=True))
             for table in self.tables[method]
@@ -116,8 +115,7 @@ class Comparison:
         if not found or len(found) < len(self.tables[method]):
             return None
         begin = max(int(table["round"].iloc[0]) for table in found)
-        end = min(int(table["round"].iloc[-1]) for table in found)
-        rounds = np.arange(begin, end + 1)
+        rounds = np.arange(begin, min(int(table["round"].iloc[-1]) for table in found) + 1)
         columns = [
             table[measure].to_numpy()[np.isin(table["round"].to_numpy(), rounds)] for table in found
         ]
@@ -134,8 +132,7 @@ class Comparison:
             for method, tables in self.tables.items()
             for start, table in enumerate(tables)
         ]
-        merged = pd.concat(parts, ignore_index=True)
-        return merged[["method", "start", *metrics.COLUMNS]]
+        return pd.concat(parts, ignore_index=True)[["method", "start", *metrics.COLUMNS]]
 
     @once
     def summary(self, measure: str, accuracy: float) -> pd.DataFrame:
@@ -234,10 +231,10 @@ NO_METHOD = "No method is chosen, so there is nothing to compare; choose at leas
 class Convergence(InPieces[ConvergeSettings, Comparison]):
     """Every chosen method from every start, each until it rests; a start is a piece."""
 
-    key: ClassVar[str] = "convergence"
-    title: ClassVar[str] = "Convergence and costs"
-    seconds: ClassVar[float] = 180.0
-    unit: ClassVar[str] = "starts"
+    key = "convergence"
+    title = "Convergence and costs"
+    seconds = 180.0
+    unit = "starts"
     look: ClassVar[Mapping[str, Any]] = {"rounds": 20, "starts": 1}
 
     def cost(self, settings: ConvergeSettings, data: OwnData | None = None) -> Cost:

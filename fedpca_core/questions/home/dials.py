@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -30,17 +30,16 @@ class DialCurves(Study[SceneSettings, pd.DataFrame]):
     ``answer`` and ``attack`` are degrees, as in the picture (both simulation only).
     """
 
-    key: ClassVar[str] = "dials"
-    title: ClassVar[str] = "What every dial does"
+    key = "dials"
+    title = "What every dial does"
 
     def cost(self, settings: SceneSettings, data: OwnData | None = None) -> Cost:
-        one = LivePicture().cost(_plain(settings), data)
-        return one.times(FINE * len(DIALS))
+        return LivePicture().cost(_plain(settings), data).times(FINE * len(DIALS))
 
     def run(self, settings: SceneSettings, data: OwnData | None = None) -> Run[pd.DataFrame]:
         settings = _plain(settings)
         points = list(_points(settings))
-        rows: list[dict[str, Any]] = []
+        rows: list[tuple[Any, ...]] = []
         known: dict[SceneSettings, tuple[float, float]] = {}
         for done, (name, place, value) in enumerate(points):
             turned = replace(settings, **{name: value})
@@ -54,11 +53,7 @@ class DialCurves(Study[SceneSettings, pd.DataFrame]):
                         known[side] = degrees(ends[0]), degrees(ends[1])
                 except InvalidInput:  # what cannot be there leaves a gap
                     continue
-                answer, attack = known[side]
-                rows.append(
-                    {"dial": name, "value": value, "place": place, "method": method}
-                    | {"answer": answer, "attack": attack}
-                )
+                rows.append((name, value, place, method, *known[side]))
             if name != points[min(done + 1, len(points) - 1)][0]:  # one dial is done
                 yield Step(done / len(points), "More points", _table(rows))
         return _table(rows)
@@ -97,21 +92,19 @@ def at(dial: Parameter, place: float) -> tuple[float, Any]:
         value = dial.check(dial.grid[round(place * (len(dial.grid) - 1))])
     else:
         assert dial.low is not None and dial.high is not None and dial.step is not None
-        steps = round(place * (dial.high - dial.low) / dial.step)
-        exact = round(dial.low + steps * dial.step, 9)
+        exact = round(dial.low + round(place * (dial.high - dial.low) / dial.step) * dial.step, 9)
         value = dial.check(int(exact) if isinstance(dial.default, int) else exact)
     return _place(dial, cast(float, value)), value
 
 
 def by_dial(table: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
-    """The curves of every dial, by method."""
     return {
         str(dial): {str(method): own for method, own in rows.groupby("method", sort=False)}
         for dial, rows in table.groupby("dial")
     }
 
 
-def _table(rows: list[dict[str, Any]]) -> pd.DataFrame:
+def _table(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
     columns = ["dial", "value", "place", "method", "answer", "attack"]
     found = pd.DataFrame(rows, columns=columns).drop_duplicates(["dial", "method", "place"])
     return found.sort_values(["dial", "method", "place"], ignore_index=True)

@@ -19,15 +19,7 @@ from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Exchange
 from fedpca_core.questions import costs
 from fedpca_core.questions.attack.client_trial import ClientTrial, client_trial, problems, said
-from fedpca_core.questions.attack.records.pictures import (
-    SHOWN,
-    column_tiles,
-    eigen_tiles,
-    in_order_of,
-    padded,
-    shape_of,
-    tiles,
-)
+from fedpca_core.questions.attack.records import pictures as drawn
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.stored import Stored, stored
 from fedpca_core.questions.home.story import CHAPTERS, FAIR
@@ -40,7 +32,7 @@ from fedpca_core.study.deployed import private_matrix, subtracted
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.pieces import InPieces
+from fedpca_core.study.study import InPieces
 
 #: Records of the clients that are not attacked.
 THUMBNAILS = 4
@@ -81,8 +73,6 @@ class Bearable:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Everything the picture needs."""
-
     facts: Facts
     #: A row a round, as of `metrics.frame`.
     metrics: pd.DataFrame
@@ -95,13 +85,12 @@ class Scene:
     thumbnails: Array
     #: (shown, rows, columns) float64 in [0, 1]: The attacked client's records (simulation only).
     truth: Array
-    #: (rounds + 1, shown, rows, columns) float64 in [0, 1]: What the server holds of them:
-    #: directions of the client's matrix, or the records.
+    #: (rounds + 1, shown, rows, columns) float64 in [0, 1]: What the server holds: the records, or
+    #: directions of the client's matrix.
     pictures: Array
     #: (rounds + 1,) int: How many directions it holds.
     directions: Array
-    #: (rounds + 1,) float64: Sine of the angle between the matrix it holds and the client's own
-    #: (simulation only).
+    #: (rounds + 1,) float64: Sine of the angle from its matrix to the client's (simulation only).
     held_error: Array
     #: After every round: of the client's matrix (or the sum), and of its records (or those that
     #: joined).
@@ -110,8 +99,6 @@ class Scene:
     certified: int | None
     #: How many the client has.
     records: int
-    #: The largest distance of a recovered value from the grid, where certified.
-    distance: float | None
     #: (rounds + 1, columns, rows, columns) float64 in [0, 1]: The client's latest message, or the
     #: sum where only that arrives: its columns as pictures.
     message: Array
@@ -131,7 +118,7 @@ class Scene:
     def beginning(self) -> Scene:
         """The same before anything has been sent: what a question is asked beside."""
         first = {"metrics": self.metrics.iloc[:1], "findings": self.findings[:1]}
-        return self._each(lambda values: values[:1], **first, certified=None, distance=None)
+        return self._each(lambda values: values[:1], **first, certified=None)
 
     def lasting(self, rounds: int) -> Scene:
         """The same on a longer clock: a method that is done stays as it is."""
@@ -166,17 +153,16 @@ class Scene:
 
     @property
     def rounds(self) -> int:
-        """Rounds of the run."""
         return len(self.metrics) - 1
 
 
 class LivePicture(InPieces[SceneSettings, Scene]):
     """Run one method or two, read what crossed the wire, keep both."""
 
-    key: ClassVar[str] = "scene"
-    title: ClassVar[str] = "The live picture"
-    unit: ClassVar[str] = "methods"
-    seconds: ClassVar[float] = 600.0
+    key = "scene"
+    title = "The live picture"
+    unit = "methods"
+    seconds = 600.0
     look: ClassVar[Mapping[str, Any]] = {"rounds": 10, "price": False}
 
     def first_look(self, settings: SceneSettings) -> SceneSettings | None:
@@ -193,17 +179,15 @@ class LivePicture(InPieces[SceneSettings, Scene]):
         return replace(found[0], other=found[1]) if len(found) == 2 else None
 
     def cost(self, settings: SceneSettings, data: OwnData | None = None) -> Cost:
-        sides = [settings.side(method) for method in settings.compared]
-        return sum((self._cost(one, data) for one in sides[1:]), self._cost(sides[0], data))
-
-    def _cost(self, settings: SceneSettings, data: OwnData | None) -> Cost:
-        size = costs.ProblemSize.of(settings, data)
-        runs = 2 + len(settings.parameters()["epsilon"].grid) * settings.price
-        one = costs.run(size, settings, recorded=True) + costs.linear(size, settings)
-        whole = costs.prepare(size) + one.times(runs)
-        if settings.unmask and "unmask" not in settings.idle():
-            whole += costs.replay(size, settings)
-        return whole
+        every = Cost()
+        for side in map(settings.side, settings.compared):
+            size = costs.ProblemSize.of(side, data)
+            runs = 2 + len(side.parameters()["epsilon"].grid) * side.price
+            one = costs.run(size, side, recorded=True) + costs.linear(size, side)
+            every += costs.prepare(size) + one.times(runs)
+            if side.unmask and "unmask" not in side.idle():
+                every += costs.replay(size, side)
+        return every
 
     def piece(self, settings: SceneSettings, data: OwnData | None) -> Run[Scene]:
         yield Step(0.0, "Preparing the records")
@@ -212,9 +196,7 @@ class LivePicture(InPieces[SceneSettings, Scene]):
         prices = None
         if settings.price:
             prices = yield from part(_prices(settings, data), 0.0, 0.3)
-
-        earlier_answer = stored(settings.run_key().query_string()) if data is None else None
-
+        before = stored(settings.run_key().query_string()) if data is None else None
         read: dict[tuple[str, ...], Scene] = {}
 
         def scene_of(found: ClientTrial) -> Scene:
@@ -224,25 +206,22 @@ class LivePicture(InPieces[SceneSettings, Scene]):
                 read[attacks] = _scene(problem, found, settings, prices)
             return _with_records(read[attacks], problem, found, settings)
 
-        def drawn(step: Step[ClientTrial]) -> Step[Scene]:
+        def news(step: Step[ClientTrial]) -> Step[Scene]:
             scene = None if step.result is None else scene_of(step.result)
-            if scene is not None and earlier_answer is not None:
-                scene = _as_before(scene, earlier_answer)
+            if scene is not None and before is not None:
+                scene = _as_before(scene, before)
             return Step(0.3 + 0.7 * step.fraction, step.text, scene)
 
         tried = client_trial(problem, settings.method, settings, earlier)
-        found = yield from changed(tried, drawn)
-        scene = scene_of(found)
+        scene = scene_of((yield from changed(tried, news)))
         return replace(scene, offer=_offered(scene, settings))
 
     def tables(self, result: Scene, settings: SceneSettings) -> dict[str, pd.DataFrame]:
+        since = np.inf if result.certified is None else result.certified
         rows = result.metrics.assign(
             directions_held=result.directions,
             held_error=result.held_error,
-            records_held=[
-                result.records if result.certified is not None and k >= result.certified else 0
-                for k in range(result.rounds + 1)
-            ],
+            records_held=np.where(np.arange(result.rounds + 1) < since, 0, result.records),
         )
         tables = {"rounds": rows}
         if result.other is not None and settings.opponent is not None:
@@ -256,7 +235,7 @@ class LivePicture(InPieces[SceneSettings, Scene]):
                 {
                     "step": [chapter.key],
                     "asked": [chapter.filled(chapter.asked, settings, result.facts)],
-                    "answer": [chapter.option(chapter.answer(tables))],
+                    "answer": [chapter.answered(tables)],
                     "ending": [chapter.ending(tables, settings, result.facts)],
                 }
             )
@@ -279,8 +258,7 @@ def _offered(scene: Scene, settings: SceneSettings) -> Bearable | None:
         problem = build_problem(more)
         run = outcome(attacked_run(problem, more.method, more))
         assert run is not None
-        records = int(problem.client_data.samples.min())
-        return Bearable(records, float(run[1]["sin_theta"].iloc[-1]))
+        return Bearable(int(problem.client_data.samples.min()), float(run[1]["sin_theta"].iloc[-1]))
 
     return _offers.get(more.run_key().query_string(), made)
 
@@ -306,12 +284,13 @@ def _scene(
         "The records of this problem are too many to be shown; choose fewer records per client.",
     )
     assert problem.blocks is not None
-    frame, exchanges = found.table, found.trace.transcript.exchanges
+    frame, exchanges, shape = found.table, found.trace.transcript.exchanges, drawn.shape_of(problem)
     private = problem.blocks[settings.client][:, -settings.joined :]
-    shown = min(SHOWN, private.shape[1])
+    shown = min(drawn.SHOWN, private.shape[1])
     present = np.zeros((len(frame), problem.clients), dtype=bool)
     for row, exchange in enumerate(exchanges, 1):
         present[row, exchange.participants] = True
+    few = [drawn.tiles(block[:, :THUMBNAILS], problem) for block in problem.blocks]
     states = found.trial.shown
     states = states + [states[-1]] * (len(frame) - len(states))
     return Scene(
@@ -319,17 +298,14 @@ def _scene(
         metrics=frame,
         upload_bytes=max((e.upload_bytes for e in exchanges), default=0),
         present=present,
-        thumbnails=np.stack(
-            [padded(tiles(one[:, :THUMBNAILS], problem), THUMBNAILS) for one in problem.blocks]
-        ),
-        truth=tiles(private[:, :shown], problem),
-        pictures=_after_each(states, lambda one: eigen_tiles(one, shown, shape_of(problem))),
+        thumbnails=np.stack([drawn.padded(one, THUMBNAILS) for one in few]),
+        truth=drawn.tiles(private[:, :shown], problem),
+        pictures=_after_each(states, lambda one: drawn.eigen_tiles(one, shown, shape)),
         directions=np.array([state.read for state in states]),
         held_error=_after_each(states, lambda one: _sine(one, private)),
         findings=(),
         certified=None,
         records=private.shape[1],
-        distance=None,
         message=_messages(exchanges, settings.client, problem),
         message_shape=_sent(exchanges[0], settings.client).shape if exchanges else (),
         answer=_answer(found.trace.estimates, problem, settings.client),
@@ -348,12 +324,13 @@ def _sent(exchange: Exchange, client: int) -> AnyArray:
 
 def _messages(exchanges: Sequence[Exchange], client: int, problem: Problem) -> Array:
     """The columns of every message as pictures; the last where a round brought none."""
-    n, found = problem.features, [np.full((1, *shape_of(problem)), 0.5)]
+    n, shape = problem.features, drawn.shape_of(problem)
+    found = [np.full((1, *shape), 0.5)]
     for exchange in exchanges:
         sent = _sent(exchange, client)
         fits = sent.ndim == 2 and len(sent) == n and np.isfinite(sent).all() and sent.any()
-        found.append(column_tiles(sent[:, :TILES], shape_of(problem)) if fits else found[-1])
-    return np.stack([padded(one, max(map(len, found))) for one in found])
+        found.append(drawn.column_tiles(sent[:, :TILES], shape) if fits else found[-1])
+    return np.stack([drawn.padded(one, max(map(len, found))) for one in found])
 
 
 def _answer(estimates: Array, problem: Problem, client: int) -> Answer:
@@ -381,7 +358,7 @@ def _answer(estimates: Array, problem: Problem, client: int) -> Answer:
     if places.shape[2] == 1:
         places = np.concatenate([places, np.zeros_like(places)], axis=2)
     return Answer(
-        np.stack([column_tiles(one[:, :LEARNT], shape_of(problem)) for one in turned]),
+        np.stack([drawn.column_tiles(one[:, :LEARNT], drawn.shape_of(problem)) for one in turned]),
         places / size,
         np.repeat(np.arange(problem.clients), [len(few) for few in kept]),
         float(largest_sine(own, problem.target(held.shape[1]))),
@@ -392,8 +369,7 @@ def _after_each(states: Sequence[Belief], how: Callable[[Array], Any]) -> Array:
     """Something of what is held after every round; of what stays the same, once."""
     found: list[Any] = []
     for k, state in enumerate(states):
-        same = k > 0 and state is states[k - 1]
-        found.append(found[-1] if same else how(state.factor))
+        found.append(found[-1] if k > 0 and state is states[k - 1] else how(state.factor))
     return np.stack(found)
 
 
@@ -426,20 +402,13 @@ def outcome_of(scene: Scene, settings: SceneSettings) -> Stored:
 def _as_before(scene: Scene, found: Stored) -> Scene:
     """A scene before its search has ended, with the end that the same search had."""
     last, k = found.records.T.reshape(scene.truth.shape), found.round
-    pictures, directions, held = (
-        values.copy() for values in (scene.pictures, scene.directions, scene.held_error)
-    )
     figure = found.findings[0].figure
-    pictures[k:], directions[k:], held[k:] = last, figure.value if figure else 0, 0.0
-    return replace(
-        scene,
-        pictures=pictures,
-        directions=directions,
-        held_error=held,
-        findings=scene.findings[:k] + (found.findings,) * (len(scene.findings) - k),
-        certified=k,
-        earlier=True,
-    )
+    ends = {"pictures": last, "directions": figure.value if figure else 0, "held_error": 0.0}
+    arrays = {name: getattr(scene, name).copy() for name in ends}
+    for name, end in ends.items():
+        arrays[name][k:] = end
+    findings = scene.findings[:k] + (found.findings,) * (len(scene.findings) - k)
+    return replace(scene, **arrays, findings=findings, certified=k, earlier=True)
 
 
 def _with_records(
@@ -455,9 +424,7 @@ def _with_records(
     assert problem.blocks is not None
     private = problem.blocks[settings.client][:, -settings.joined :]
     mean = subtracted(problem)[:, None]
-    ordered = in_order_of(taken.found.values, private + mean)
+    ordered = drawn.in_order_of(taken.found.values, private + mean)
     pictures = scene.pictures.copy()
-    pictures[taken.round :] = tiles(ordered[:, : len(scene.truth)] - mean, problem)
-    certificate = taken.found.certificate
-    distance = None if certificate is None else certificate.largest_distance
-    return replace(scene, pictures=pictures, certified=taken.round, distance=distance)
+    pictures[taken.round :] = drawn.tiles(ordered[:, : len(scene.truth)] - mean, problem)
+    return replace(scene, pictures=pictures, certified=taken.round)

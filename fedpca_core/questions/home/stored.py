@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,6 @@ FILE = Path(__file__).with_name("replayed.json")
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """The outcome of one replay."""
-
     #: The run as its link: it is an answer to this one and to no other.
     settings: str
     #: After whose messages the records were found.
@@ -37,27 +35,21 @@ class Stored:
         """(features, records), white at 1."""
         return np.array(self.levels, dtype=float).T / self.white
 
-    @classmethod
-    def read(cls, text: str) -> Self:
-        """From its file."""
-        held: dict[str, Any] = json.loads(text)
-        matrix, records = (_finding(one) for one in held.pop("findings"))
-        return cls(**held, findings=(matrix, records))
-
     def written(self) -> str:
         """As its file has it."""
         return json.dumps(asdict(self), ensure_ascii=False) + "\n"
 
 
-def _finding(held: dict[str, Any]) -> Finding:
-    figure = held.pop("figure")
-    target, status = Target(held.pop("target")), Status(held.pop("status"))
-    return Finding(target, status, figure=figure and Figure(**figure), **held)
-
-
 @lru_cache(maxsize=1)
 def _kept() -> Stored:
-    return Stored.read(FILE.read_text(encoding="utf-8"))
+    held: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    matrix, records = (_finding(**one) for one in held.pop("findings"))
+    return Stored(**held, findings=(matrix, records))
+
+
+def _finding(target: str, status: str, figure: dict[str, Any] | None, **more: Any) -> Finding:
+    got = None if figure is None else Figure(**figure)
+    return Finding(Target(target), Status(status), figure=got, **more)
 
 
 def stored(settings: str) -> Stored | None:

@@ -27,8 +27,6 @@ Tables = Mapping[str, pd.DataFrame]
 
 @dataclass(frozen=True)
 class Chapter:
-    """One step."""
-
     #: In links: ``?step=2``.
     key: str
     #: Fields of `SceneSettings` that differ from the way the page opens.
@@ -63,8 +61,9 @@ class Chapter:
             return (*map(str, range(1, settings.rounds + 1)), NEVER)
         return (*map(short, settings.parameters()["epsilon"].grid[:-1]), NEVER)
 
-    def option(self, value: float | None) -> str:
-        """A guess or the answer as `options` have it."""
+    def answered(self, tables: Tables) -> str:
+        """The answer as `options` have it."""
+        value = self.answer(tables)
         return NEVER if value is None else short(value)
 
     def ending(self, tables: Tables, settings: SceneSettings, facts: Facts | None = None) -> str:

@@ -13,7 +13,6 @@ _THINGS = {"digits": "digits", "fashion_mnist": "garments", "olivetti": "faces",
 
 
 def things(settings: ConvergeSettings) -> str:
-    """What the records are."""
     return _THINGS.get(settings.problem, "images")
 
 
@@ -23,7 +22,6 @@ def who(settings: ConvergeSettings, facts: Facts | None = None) -> str:
 
 
 def degrees(sine: float) -> float:
-    """An angle in degrees from its sine."""
     return math.degrees(math.asin(min(max(sine, 0.0), 1.0)))
 
 

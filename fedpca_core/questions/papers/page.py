@@ -12,8 +12,7 @@ import pandas as pd
 from fedpca_core.papers import registry
 from fedpca_core.papers.entries import Entry
 from fedpca_core.papers.judge import WORDS, Tried, Verdict
-from fedpca_core.papers.reproduce import reproduce
-from fedpca_core.papers.results import origin, shipped, summary
+from fedpca_core.papers.results import origin, reproduce, shipped, summary
 from fedpca_core.papers.sources import SOURCES
 from fedpca_core.settings import Settings, because, choice, number, switch
 from fedpca_core.steps import Run, Step, changed
@@ -76,28 +75,23 @@ class Judged:
 
     @property
     def rows(self) -> tuple[tuple[Entry, Verdict], ...]:
-        """The entries with their verdicts."""
         return tuple((registry.ENTRIES[name], found) for name, found in self.verdicts.items())
 
-    def only(self, paper: str, verdict: str) -> Judged:
-        """Those of one paper or with one verdict ("all" for any)."""
-        return Judged(
-            {
-                entry.name: found
-                for entry, found in self.rows
-                if paper in ("all", entry.paper) and verdict in ("all", found.word)
-            }
-        )
-
-    def sorted_by(self, order: str) -> Judged:
-        """The same by "verdict", by "paper" as in the text, or by "ratio" to the printed number."""
+    def listed(self, paper: str = "all", verdict: str = "all", order: str = "") -> Judged:
+        """Those of one paper or with one verdict ("all" for any), sorted by "verdict", by "paper"
+        in the order of its text, or by "ratio" to the printed number."""
         keys: Mapping[str, Callable[[Entry, Verdict], float]] = {
+            "": lambda entry, found: 0,
             "verdict": lambda entry, found: WORDS.index(found.word),
             "paper": lambda entry, found: list(SOURCES).index(entry.paper),
             "ratio": lambda entry, found: -_factor(entry, found),
         }
-        rows = sorted(self.rows, key=lambda pair: keys[order](*pair))
-        return Judged({entry.name: found for entry, found in rows})
+        found = {
+            entry.name: found
+            for entry, found in sorted(self.rows, key=lambda pair: keys[order](*pair))
+            if paper in ("all", entry.paper) and verdict in ("all", found.word)
+        }
+        return Judged(found)
 
     @property
     def counts(self) -> pd.DataFrame:
@@ -163,19 +157,15 @@ def overview(found: Judged) -> Panel:
         f"{name}: " + ", ".join(f"{many} {word}" for word, many in row.items() if many)
         for name, row in counts.iterrows()
     )
-    return Panel.of(
-        "papers-verdicts",
-        tuple(
-            Curve(word, list(counts.index), counts[word], colour=f"series {COLOURS[word]}")
-            for word in WORDS
-            if counts[word].any()
-        ),
-        description=f"{told}.",
-    )
+    curves = [
+        Curve(word, list(counts.index), counts[word], colour=f"series {COLOURS[word]}")
+        for word in WORDS
+        if counts[word].any()
+    ]
+    return Panel.of("papers-verdicts", curves, description=f"{told}.")
 
 
 def told(found: Judged, settings: PapersSettings) -> Parts:
-    """The verdicts as a sentence and a picture."""
     panel, many = overview(found), found.counts.sum()
     counted = ", ".join(f"{number} {word}" for word, number in many.items() if number)
     yield f"**Of {many.sum()} numbers and claims of the papers: {counted}.**"
@@ -186,10 +176,10 @@ def told(found: Judged, settings: PapersSettings) -> Parts:
 class PaperRows(Study[PapersSettings, Judged]):
     """Every number and claim of every paper, judged by the results that come with the program."""
 
-    key: ClassVar[str] = "paper-rows"
-    title: ClassVar[str] = "Published numbers beside ours"
-    most: ClassVar[Cost] = Cost(megabytes=300, seconds=120)
-    reads: ClassVar[frozenset[str] | None] = frozenset({"paper", "verdict"})
+    key = "paper-rows"
+    title = "Published numbers beside ours"
+    most = Cost(megabytes=300, seconds=120)
+    reads = frozenset({"paper", "verdict"})
 
     def run(self, settings: PapersSettings, data: OwnData | None = None) -> Run[Judged]:
         yield Step(0.0, "Judging the rows")
@@ -197,7 +187,7 @@ class PaperRows(Study[PapersSettings, Judged]):
 
     def tables(self, result: Judged, settings: PapersSettings) -> dict[str, pd.DataFrame]:
         return {
-            "rows": result.only(settings.paper, settings.verdict).table(),
+            "rows": result.listed(settings.paper, settings.verdict).table(),
             "counts": result.counts.reset_index(names="paper"),
         }
 
@@ -226,13 +216,11 @@ class Shown:
         cells = self.cells[size]
         chosen = cells[cells["x"].isna() & (cells["measure"] == measure)]
         found = chosen.groupby(["part", "series"], sort=False)["result"]
-        table = found.agg(middle="median", low="min", high="max")
-        return table.reset_index()
+        return found.agg(middle="median", low="min", high="max").reset_index()
 
     def curves(self, size: str) -> pd.DataFrame:
         """Points of curves: part, series, measure, x, and the median over the seeds."""
-        cells = self.cells[size]
-        points = cells[cells["x"].notna()]
+        points = self.cells[size].dropna(subset="x")
         names = ["part", "series", "measure", "x"]
         return points.groupby(names, sort=False)["result"].median().reset_index()
 
@@ -240,10 +228,10 @@ class Shown:
 class PaperExperiment(Study[PapersSettings, Shown]):
     """One experiment: the results that come with the program, or a live run of it."""
 
-    key: ClassVar[str] = "paper-experiment"
-    title: ClassVar[str] = "An experiment of a paper"
-    most: ClassVar[Cost] = Cost(megabytes=300, seconds=120)
-    seconds: ClassVar[float] = 300.0
+    key = "paper-experiment"
+    title = "An experiment of a paper"
+    most = Cost(megabytes=300, seconds=120)
+    seconds = 300.0
 
     def run(self, settings: PapersSettings, data: OwnData | None = None) -> Run[Shown]:
         key = settings.experiment
@@ -262,16 +250,11 @@ class PaperExperiment(Study[PapersSettings, Shown]):
         return self._shown(key, {"live": found}, {})
 
     def _shown(
-        self,
-        key: str,
-        cells: Mapping[str, pd.DataFrame],
-        origins: Mapping[str, Mapping[str, Any]],
+        self, key: str, cells: Mapping[str, pd.DataFrame], origins: Mapping[str, Mapping[str, Any]]
     ) -> Shown:
         tables = {one: shipped(one) for one in registry.EXPERIMENTS} | {key: cells}
         return Shown(cells, Judged(registry.verdicts_of(registry.entries_of(key), tables)), origins)
 
     def tables(self, result: Shown, settings: PapersSettings) -> dict[str, pd.DataFrame]:
-        return {
-            "rows": result.rows.table(),
-            **{f"cells_{size}": cells for size, cells in result.cells.items()},
-        }
+        cells = {f"cells_{size}": cells for size, cells in result.cells.items()}
+        return {"rows": result.rows.table(), **cells}

@@ -1,8 +1,7 @@
 """What a server recovers from the uploads of a short run of personalised PCA."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from fedpca_core.attacks import personal as attack
 from fedpca_core.attacks import recover_samples
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import projector_distance
-from fedpca_core.problems.personal import PersonalProblem
+from fedpca_core.problems.personal_model import PersonalProblem
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
@@ -34,61 +33,35 @@ STARTS = ("common", "independent")
 
 @dataclass(frozen=True, eq=False)
 class Exposed:
-    """What was recovered, and how far from the truth it is (errors are simulation only)."""
+    """How far from the truth what was recovered is (simulation only)."""
 
-    #: mapping of start to (rounds + 1,) float64: ‖UUᵀ − RRᵀ‖_F / √(2r) between a client's frame and
-    #: the recovered one, median over the attacked clients; NaN at the start, when nothing has been
-    #: sent.
-    errors: Mapping[str, Array]
-    #: (rounds + 1,) float64: The same for a server that takes the common frame for every client's.
-    baseline: Array
-    #: (attacked,) float64: Relative errors of the matrix recovered after a common start, against
-    #: the one that the client used: S_i, or S_i + E_i but for a multiple of the identity. NaN where
-    #: that failed.
-    moment_errors: Array
-    #: (attacked,) float64: The same against S_i in any case.
-    own_errors: Array
-    #: (attacked,) float64: Relative errors of single records (one sample a client); NaN otherwise.
-    record_errors: Array
+    #: After each round, ‖UUᵀ − RRᵀ‖_F / √(2r) between a client's frame and the recovered one,
+    #: median over the attacked clients, by start (common_start, independent_start) and for a server
+    #: that takes the common frame for every client's (common_frame_only); NaN before the first.
+    frames: pd.DataFrame
+    #: Of each attacked client after a common start, relative errors of the matrix recovered
+    #: against the one that the client used (moment_error): S_i, or S_i + E_i but for a multiple of
+    #: the identity; against S_i in any case (own_moment_error); and of a single record
+    #: (record_error, one sample a client). NaN where that failed or does not apply.
+    data: pd.DataFrame
     #: Whether the clients used S_i + E_i.
     noisy: bool
 
     @property
-    def rounds(self) -> Array:
-        """0, 1, ... up to the last round."""
-        return np.arange(len(self.baseline), dtype=float)
-
-    @property
-    def attacked(self) -> int:
-        """How many clients were attacked."""
-        return len(self.moment_errors)
-
-    @property
     def moments(self) -> int:
         """Clients whose whole matrix was recovered."""
-        return int((self.moment_errors < EXACT).sum())
+        return int((self.data["moment_error"] < EXACT).sum())
 
     @property
     def own(self) -> float:
         """Median distance of the recovered matrices from the clients' S_i; NaN without any."""
-        recovered = self.own_errors[self.moment_errors < EXACT]
-        return float(np.median(recovered)) if len(recovered) else float("nan")
+        return float(self.data["own_moment_error"][self.data["moment_error"] < EXACT].median())
 
     @property
     def records(self) -> int | None:
         """Clients whose single record was recovered; None where they hold more than one."""
-        tried = np.isfinite(self.record_errors).any()
-        return int((self.record_errors < EXACT).sum()) if tried else None
-
-    @property
-    def lost(self) -> bool:
-        """Whether the attack had lost most clients by the last round, after a common start."""
-        return bool(self.errors["common"][-1] > EXACT)
-
-    @property
-    def hidden(self) -> bool:
-        """Whether uploads after independent starts tell little more than the common frame."""
-        return bool(self.errors["independent"][-1] >= self.baseline[-1] / 2)
+        errors = self.data["record_error"]
+        return int((errors < EXACT).sum()) if errors.notna().any() else None
 
 
 class Exposure(Study[PersonaliseSettings, Exposed]):
@@ -98,14 +71,14 @@ class Exposure(Study[PersonaliseSettings, Exposed]):
     has to choose between branches.
     """
 
-    key: ClassVar[str] = "personalised-exposure"
-    title: ClassVar[str] = "What the uploads give away"
-    most: ClassVar[Cost] = Cost(megabytes=150, seconds=120)
-    reads: ClassVar[frozenset[str] | None] = frozenset(
+    key = "personalised-exposure"
+    title = "What the uploads give away"
+    most = Cost(megabytes=150, seconds=120)
+    reads = frozenset(
         set(PersonaliseSettings.parameters())
         - {"start_from", "pace", "rounds", "error_on", "sweep", "datasets", "exposure"}
     )
-    seconds: ClassVar[float] = 240.0
+    seconds = 240.0
 
     def wanted(self, settings: PersonaliseSettings) -> bool:
         own = settings.problem == "table"  # how many columns it has is known once it is read
@@ -120,40 +93,26 @@ class Exposure(Study[PersonaliseSettings, Exposed]):
             f"The demonstration solves for up to {LARGEST} features, not {problem.features}; "
             "choose fewer features.",
         )
-        errors: dict[str, Array] = {}
-        truth: list[tuple[float, float, float]] = []
+        frames: dict[str, Array] = {}
+        rows: list[tuple[float, ...]] = []
         for start, share in in_turn(STARTS):
             algorithm = replace(small.personalised(), start_from=start)
             algorithm = algorithm.prepared(problem.client_data)
             trace = simulate(problem, algorithm, rounds=ROUNDS, seed=small.seed)
             followed = yield from part(_follow(algorithm, trace), *share)
             recovered = [[one.frame for one in tracked if one.round] for tracked in followed]
-            errors[start] = _distances(recovered, trace)
+            frames[f"{start}_start"] = _distances(recovered, trace)
             if start == "common":
                 common = [exchange.downlink["centre"] for exchange in trace.transcript.exchanges]
                 baseline = _distances([common] * len(followed), trace)
                 for client, tracked in enumerate(followed):
                     yield Step(0.5, f"Client {client}, covariance")
-                    truth.append(_data_errors(problem, algorithm, trace, client, tracked))
-        moments, own, records = np.array(truth).T
-        noisy = problem.guarantee is not None
-        return Exposed(errors, baseline, moments, own, records, noisy)
-
-    def tables(self, result: Exposed, settings: PersonaliseSettings) -> dict[str, pd.DataFrame]:
-        frames = {f"{start}_start": values for start, values in result.errors.items()}
-        return {
-            "frames": pd.DataFrame(
-                {"round": result.rounds} | frames | {"common_frame_only": result.baseline}
-            ),
-            "data": pd.DataFrame(
-                {
-                    "client": np.arange(result.attacked),
-                    "moment_error": result.moment_errors,
-                    "own_moment_error": result.own_errors,
-                    "record_error": result.record_errors,
-                }
-            ),
-        }
+                    rows.append(_data_errors(problem, algorithm, trace, client, tracked))
+        found = pd.DataFrame({**frames, "common_frame_only": baseline})
+        found.insert(0, "round", np.arange(len(found), dtype=float))
+        errors = pd.DataFrame(rows, columns=["moment_error", "own_moment_error", "record_error"])
+        errors.insert(0, "client", np.arange(len(errors)))
+        return Exposed(found, errors, problem.guarantee is not None)
 
 
 def _follow(algorithm: PersonalizedPCA, trace: Trace) -> Part[list[list[attack.FrameOfRound]]]:
@@ -172,15 +131,15 @@ def _follow(algorithm: PersonalizedPCA, trace: Trace) -> Part[list[list[attack.F
 
 def _distances(frames: Sequence[Sequence[Array]], trace: Trace) -> Array:
     """Median distance of the frames that are taken for the clients' from their own, by round."""
+    size = float(np.sqrt(2 * trace.estimates.shape[-1]))
     found = [
-        [_apart(frame, trace.estimates[row, client]) for row, frame in enumerate(own, start=1)]
+        [
+            float(projector_distance(frame, trace.estimates[row, client])) / size
+            for row, frame in enumerate(own, start=1)
+        ]
         for client, own in enumerate(frames)
     ]
     return np.concatenate([[np.nan], np.median(found, axis=0)])
-
-
-def _apart(found: Array, true: Array) -> float:
-    return float(projector_distance(found, true)) / float(np.sqrt(2 * true.shape[1]))
 
 
 def _data_errors(
@@ -203,8 +162,7 @@ def _data_errors(
     except InvalidInput:
         return float("nan"), float("nan"), float("nan")
     own = block @ block.T / block.shape[1]
-    used = problem.client_data.dense()[client]
-    moments = _off(found, used, noisy), _off(found, own, noisy)
+    moments = _off(found, problem.client_data.dense()[client], noisy), _off(found, own, noisy)
     if block.shape[1] > 1:
         return *moments, float("nan")
     record, actual = recover_samples(found, 1)[:, 0], block[:, 0]

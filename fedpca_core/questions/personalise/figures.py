@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.questions.personalise.exposure import Exposed
+from fedpca_core.metrics.personal import crossover
+from fedpca_core.questions.personalise.exposure import EXACT, Exposed
 from fedpca_core.questions.personalise.settings import (
     ALONE,
     COMPARED,
@@ -20,9 +21,6 @@ from fedpca_core.questions.personalise.study import (
     MOST_CLIENTS,
     Collaboration,
     PersonalComparison,
-    better_at_the_end,
-    crossing,
-    largest_gain,
 )
 from fedpca_core.settings import plural, short
 from fedpca_core.study import parts
@@ -171,15 +169,14 @@ def cards(outcome: Collaboration, settings: PersonaliseSettings) -> parts.Cards:
     frame, records = features * components, features * settings.samples
     sent = outcome.bytes_sent[PERSONAL] / 1e6
     moment = features * (features + 1) // 2
-    alike = "one upload" if records == frame else f"{short(records / frame, 2)} uploads"
     return parts.Cards.of(
         "personal-costs",
         sent=f"{sent:,.1f} MB" if sent >= 0.1 else f"{short(1e3 * sent, 3)} kB",
         frame=frame,
         kilobytes=short(8 * frame / 1e3, 3),
         records=records,
-        uploads=alike,
-        angle=outcome.median_angle,
+        uploads="one upload" if records == frame else f"{short(records / frame, 2)} uploads",
+        angle=float(np.median(outcome.angles[np.triu_indices(len(outcome.angles), 1)])),
         moment=moment,
     )
 
@@ -228,8 +225,10 @@ def along(found: Swept, settings: PersonaliseSettings) -> Panel:
 
 def where_they_cross(found: Swept) -> str:
     """Where the baselines cross and where personalised PCA gains most."""
-    axis = found.band(METHODS[ALONE].title, FRESH).x
-    if len(axis) + len(found.refusals) < len(AXES[found.parameter]):
+    mine, alone, shared = (
+        found.band(METHODS[key].title, FRESH) for key in (PERSONAL, ALONE, SHARED)
+    )
+    if len(mine.x) + len(found.refusals) < len(AXES[found.parameter]):
         return "Still running: values further to the right are on their way."
 
     def at(value: float) -> str:
@@ -237,13 +236,14 @@ def where_they_cross(found: Swept) -> str:
             return f"a heterogeneity of {short(value, 2)}"
         return f"{value:.0f} {AXIS_TITLES[found.parameter]}"
 
-    where = crossing(found)
+    where = crossover(alone.x, shared.middle, alone.middle)
     if where is not None:
         extremes = f"Training alone and one shared model ({name(SHARED)}) cross at **{at(where)}**."
     else:
-        who = "One shared model" if better_at_the_end(found) == SHARED else "Training alone"
+        who = "One shared model" if shared.middle[-1] < alone.middle[-1] else "Training alone"
         extremes = f"{who} is the better extreme all along."
-    place, gain = largest_gain(found)
+    gains = np.minimum(alone.middle, shared.middle) - mine.middle
+    gain, place = float(gains.max()), float(mine.x[gains.argmax()])
     if gain <= TIE:
         return f"{extremes} Personalised PCA never gains more than {TIE} over the better one."
     return (
@@ -262,41 +262,46 @@ def threat(noisy: bool = False) -> parts.FactsCard:
 
 
 def exposure(found: Exposed, settings: PersonaliseSettings) -> parts.Parts:
-    """What was recovered, in words and message by message."""
     yield what_is_recovered(found)
     yield parts.Chart("personal_exposure", [recovered(found)])
 
 
 def recovered(found: Exposed) -> Panel:
     """How far the recovered basis is from the client's own, message by message."""
-    curves = []
-    for name, values, look in (
-        ("recovered, common start", found.errors["common"], "personalized"),
-        ("recovered, independent starts", found.errors["independent"], "series 2"),
-        ("a server that only looks at the common basis", found.baseline, "guide"),
-    ):
-        y, marker = np.maximum(values, ROUNDING), look != "guide"
-        curves.append(Curve(name, found.rounds, y, colour=look, marker=marker))
+    curves = [
+        Curve(
+            name,
+            found.frames["round"],
+            found.frames[column].clip(ROUNDING),
+            colour=look,
+            marker=look != "guide",
+        )
+        for name, column, look in (
+            ("recovered, common start", "common_start", "personalized"),
+            ("recovered, independent starts", "independent_start", "series 2"),
+            ("a server that only looks at the common basis", "common_frame_only", "guide"),
+        )
+    ]
     return Panel.of(
         "personal-exposure",
         curves,
         y_range=(ROUNDING, 2.0),
-        description=f"Median distance between {found.attacked} clients' private bases and what "
+        description=f"Median distance between {len(found.data)} clients' private bases and what "
         "the server recovers from their uploads, after a common and after independent starts.",
     )
 
 
 def what_is_recovered(found: Exposed) -> str:
-    """What was recovered, in words."""
-    first = float(found.errors["common"][1])
+    first, attacked = float(found.frames["common_start"][1]), len(found.data)
+    last = found.frames.iloc[-1]
     whole = "the whole noisy covariance Sᵢ + Eᵢ" if found.noisy else "the whole covariance Sᵢ"
     said = [
         "After a common start, **one upload gives a client's private basis with an error of "
         f"{short(first, 1)}**. "
         + (
-            f"For {found.moments} of {found.attacked} clients a few rounds give {whole} as well."
+            f"For {found.moments} of {attacked} clients a few rounds give {whole} as well."
             if found.moments
-            else f"These few rounds give {whole} of none of the {found.attacked} clients."
+            else f"These few rounds give {whole} of none of the {attacked} clients."
         )
     ]
     if found.noisy and np.isfinite(found.own):
@@ -304,13 +309,13 @@ def what_is_recovered(found: Exposed) -> str:
     if found.records is not None:
         said.append(
             f"With one sample per client, the **sample itself** is recovered for {found.records} "
-            f"of {found.attacked} clients, up to its sign."
+            f"of {attacked} clients, up to its sign."
         )
     said.append(
         "After independent starts these few uploads tell little more than the common basis."
-        if found.hidden
+        if last["independent_start"] >= last["common_frame_only"] / 2
         else "Independent starts hide the first messages, not the later ones."
     )
-    if found.lost:
+    if last["common_start"] > EXACT:
         said.append(parts.words("personal-jumps"))
     return " ".join(said)

@@ -9,19 +9,13 @@ import numpy as np
 
 from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.problems.personal import PersonalProblem, personal, personal_records
+from fedpca_core.problems.personal_model import PersonalProblem, personal, personal_records
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.settings import Settings, because, choice, number, scale, switch
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.own_table import TABLE_FIELDS, own_problem
-from fedpca_core.study.world import (
-    CLIENTS_NAMED,
-    EMPTY_IS_ZERO,
-    NO_NOISE,
-    foreign,
-    shared,
-)
+from fedpca_core.study.world import CLIENTS_NAMED, EMPTY_IS_ZERO, NO_NOISE, foreign, shared
 
 #: Personalised PCA, its two baselines and its rival, as the registry names them.
 PERSONAL, ALONE, SHARED = "personalized", "local_training", "global_averaging"
@@ -104,7 +98,6 @@ class PersonaliseSettings(Settings):
         return problem.private(self.epsilon, self.delta, self.clip_norm, Streams(self.seed))
 
     def personalised(self) -> PersonalizedPCA:
-        """Personalised PCA with these parameters."""
         calibrated = self.prior == "calibrated"
         literal = self.reading == "literal"
         deviation = float(np.sqrt(self.heterogeneity)) if literal else self.heterogeneity

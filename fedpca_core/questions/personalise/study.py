@@ -14,12 +14,11 @@ from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
 from fedpca_core.metrics.personal import (
     angles_between,
-    crossover,
     fresh_ratios,
     oracles,
     training_ratios,
 )
-from fedpca_core.problems.personal import PersonalProblem
+from fedpca_core.problems.personal_model import PersonalProblem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
 from fedpca_core.questions import costs
@@ -36,7 +35,7 @@ from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study, stacked
-from fedpca_core.study.sweep import Band, Measured, Sweep, Swept
+from fedpca_core.study.sweep import Measured, Sweep
 
 #: Clients between whom angles are measured; their number grows with the square.
 SHOWN = 60
@@ -46,14 +45,12 @@ PARTIAL_SECONDS = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Collaboration:
-    """What the three methods reached on one problem (all errors are simulation only).
+    """What the methods reached on one problem; errors are those of `fedpca_core.metrics.personal`.
 
-    Errors are those of records over the noise that no model can explain; 1 is perfect. Of a table
-    of one's own they are the share of the records' energy that is missed; 0 is perfect.
+    Mappings are by key of the method.
     """
 
-    #: fresh, training: mapping of method key to (rounds + 1,) float64: Means over the clients after
-    #: each round.
+    #: fresh, training: (rounds + 1,) float64: Mean error over the clients after each round.
     fresh: Mapping[str, Array]
     training: Mapping[str, Array]
     #: Rounds that were asked for; fewer have run when somebody stopped it.
@@ -65,19 +62,14 @@ class Collaboration:
     centre: float
     #: (clients,) int64: Clients by their gain over training alone, largest first.
     order: IntArray
-    #: mapping of baseline key to (clients,) float64: By how much each client's fresh error falls
-    #: with personalised PCA, in that order.
+    #: Of each baseline, (clients,) float64: By how much each client's fresh error falls with
+    #: personalised PCA, in that order.
     gains: Mapping[str, Array]
-    #: Clients that do better than alone.
-    better: int
     #: angles, learned: (shown, shown) float64: Largest principal angle, in degrees, between every
     #: two clients' true subspaces (with a table of one's own: the leading ones of all their
-    #: records) and between their personalised models; the first `SHOWN` clients where there are
-    #: more.
+    #: records) and between their personalised models; of `SHOWN` clients at the most.
     angles: Array
     learned: Array
-    #: Of ``angles``, over the pairs.
-    median_angle: float
     #: All clients, both directions, rounds so far.
     bytes_sent: Mapping[str, int]
     #: Of the problem, with what noise at the source guarantees. Training alone sends nothing and
@@ -91,13 +83,16 @@ class Collaboration:
 
     @property
     def rounds(self) -> int:
-        """Rounds that have run."""
         return len(self.fresh[PERSONAL]) - 1
 
     @property
     def clients(self) -> int:
-        """How many clients took part."""
         return len(self.order)
+
+    @property
+    def better(self) -> int:
+        """Clients that do better than alone."""
+        return int((self.gains[ALONE] > 0).sum())
 
 
 def _mean(models: Array, problem: PersonalProblem) -> float:
@@ -105,61 +100,12 @@ def _mean(models: Array, problem: PersonalProblem) -> float:
     return float(fresh_ratios(models, problem).mean())
 
 
-class _Meters:
-    """Errors and bytes of the runs so far; no model is kept but the last of each."""
-
-    def __init__(self, problem: PersonalProblem, planned: int) -> None:
-        self._problem, self._models = problem, problem.frames
-        best, angles = oracles(problem), angles_between(problem.frames[:SHOWN])
-        #: What stays the same from round to round.
-        self._known: dict[str, Any] = {
-            "planned": planned,
-            "limits": {
-                ALONE: _mean(best["local"], problem),
-                SHARED: _mean(best["global"], problem),
-            },
-            "centre": np.nan if problem.centre is None else _mean(problem.centre, problem),
-            "angles": angles,
-            "median_angle": float(np.median(angles[np.triu_indices(len(angles), 1)])),
-            "facts": Facts.of(problem),
-        }
-        self._fresh: dict[str, list[float]] = {key: [] for key in COMPARED}
-        self._training: dict[str, list[float]] = {key: [] for key in COMPARED}
-        self._bytes = dict.fromkeys(COMPARED, 0)
-        self._latest: dict[str, Array] = {}
-
-    def read(self, key: str, estimate: Array, sent: int) -> None:
-        """Measure one method after one round."""
-        self._latest[key] = fresh_ratios(estimate, self._problem)
-        self._fresh[key].append(float(self._latest[key].mean()))
-        self._training[key].append(float(training_ratios(estimate, self._problem).mean()))
-        self._bytes[key] += sent
-        if key == PERSONAL:
-            self._models = estimate
-
-    def result(self) -> Collaboration:
-        """Everything measured so far."""
-        mine = self._latest[PERSONAL]
-        gains = {key: self._latest[key] - mine for key in (ALONE, SHARED)}
-        order = np.argsort(-gains[ALONE], kind="stable")
-        return Collaboration(
-            fresh={key: np.array(values) for key, values in self._fresh.items()},
-            training={key: np.array(values) for key, values in self._training.items()},
-            order=order,
-            gains={key: values[order] for key, values in gains.items()},
-            better=int((gains[ALONE] > 0).sum()),
-            learned=angles_between(self._models[:SHOWN]),
-            bytes_sent=dict(self._bytes),
-            **self._known,
-        )
-
-
 class PersonalComparison(Study[PersonaliseSettings, Collaboration]):
-    """The three methods side by side, round by round."""
+    """The methods side by side, round by round."""
 
-    key: ClassVar[str] = "personalised"
-    title: ClassVar[str] = "Who should collaborate"
-    seconds: ClassVar[float] = 180.0
+    key = "personalised"
+    title = "Who should collaborate"
+    seconds = 180.0
     look: ClassVar[Mapping[str, Any]] = {"rounds": 50}
 
     def cost(self, settings: PersonaliseSettings, data: OwnData | None = None) -> Cost:
@@ -173,18 +119,50 @@ class PersonalComparison(Study[PersonaliseSettings, Collaboration]):
             # Who sends nothing needs no noise.
             own = problem.unperturbed if key == ALONE else problem
             runs[key] = stream(own, algorithm, rounds=rounds, seed=settings.seed, channel=wire)
-        meters = _Meters(problem, rounds)
+        best = oracles(problem)
+        known: dict[str, Any] = {
+            "planned": rounds,
+            "limits": {
+                ALONE: _mean(best["local"], problem),
+                SHARED: _mean(best["global"], problem),
+            },
+            "centre": np.nan if problem.centre is None else _mean(problem.centre, problem),
+            "angles": angles_between(problem.frames[:SHOWN]),
+            "facts": Facts.of(problem),
+        }
+        fresh: dict[str, list[float]] = {key: [] for key in runs}
+        training: dict[str, list[float]] = {key: [] for key in runs}
+        sent = dict.fromkeys(runs, 0)
+        #: Of the last round: no models are kept but these.
+        errors, models = dict[str, Array](), problem.frames
+
+        def result() -> Collaboration:
+            gains = {key: errors[key] - errors[PERSONAL] for key in (ALONE, SHARED)}
+            order = np.argsort(-gains[ALONE], kind="stable")
+            return Collaboration(
+                fresh={key: np.array(values) for key, values in fresh.items()},
+                training={key: np.array(values) for key, values in training.items()},
+                order=order,
+                gains={key: values[order] for key, values in gains.items()},
+                learned=angles_between(models[:SHOWN]),
+                bytes_sent=dict(sent),
+                **known,
+            )
+
         shown = time.monotonic()
         for entries in zip(*runs.values(), strict=True):
             for key, entry in zip(runs, entries, strict=True):
-                meters.read(key, entry.estimate, entry.bytes_up + entry.bytes_down)
+                errors[key] = fresh_ratios(entry.estimate, problem)
+                fresh[key].append(float(errors[key].mean()))
+                training[key].append(float(training_ratios(entry.estimate, problem).mean()))
+                sent[key] += entry.bytes_up + entry.bytes_down
+                if key == PERSONAL:
+                    models = entry.estimate
             late = time.monotonic() - shown > PARTIAL_SECONDS
             index = entries[0].index
-            yield Step(
-                index / rounds, f"Round {index} of {rounds}", meters.result() if late else None
-            )
+            yield Step(index / rounds, f"Round {index} of {rounds}", result() if late else None)
             shown = time.monotonic() if late else shown
-        return meters.result()
+        return result()
 
     def tables(
         self, result: Collaboration, settings: PersonaliseSettings
@@ -247,18 +225,16 @@ class CollaborationSweep(Sweep[PersonaliseSettings]):
     runs until it settles.
     """
 
-    key: ClassVar[str] = "personalised-sweep"
-    title: ClassVar[str] = "Between alone and shared"
-    reads: ClassVar[frozenset[str] | None] = frozenset(
+    key = "personalised-sweep"
+    title = "Between alone and shared"
+    reads = frozenset(
         set(PersonaliseSettings.parameters()) - {"start_from", "error_on", "exposure"}
     )
-    seconds: ClassVar[float] = 180.0
+    seconds = 180.0
 
     def cost(self, settings: PersonaliseSettings, data: OwnData | None = None) -> Cost:
-        points = self.values(settings)
-        runs = [self.at(settings, value, settings.seed) for value in points]
-        all_ = (costs.personal(one, data, settings.datasets) for one in runs)
-        return sum(all_, Cost())
+        runs = (self.at(settings, value, settings.seed) for value in self.values(settings))
+        return sum((costs.personal(one, data, settings.datasets) for one in runs), Cost())
 
     def parameter(self, settings: PersonaliseSettings) -> str:
         return settings.sweep
@@ -312,28 +288,3 @@ def _settled(
             break
         yield Step(entry.index / rounds, "")
     return errors[-1]
-
-
-def _bands(found: Swept) -> dict[str, Band]:
-    return {key: found.band(METHODS[key].title, FRESH) for key in (PERSONAL, ALONE, SHARED)}
-
-
-def crossing(found: Swept) -> float | None:
-    """Where one shared model stops or starts being better than training alone."""
-    bands = _bands(found)
-    alone, shared = bands[ALONE], bands[SHARED]
-    return crossover(alone.x, shared.middle, alone.middle)
-
-
-def better_at_the_end(found: Swept) -> str:
-    """Key of the baseline that is ahead at the last value."""
-    bands = _bands(found)
-    return min((ALONE, SHARED), key=lambda key: float(bands[key].middle[-1]))
-
-
-def largest_gain(found: Swept) -> tuple[float, float]:
-    """Where personalised PCA gains most over the better baseline, and how much."""
-    mine, alone, shared = _bands(found).values()
-    gain = np.minimum(alone.middle, shared.middle) - mine.middle
-    at = int(gain.argmax())
-    return float(mine.x[at]), float(gain[at])

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -19,15 +19,10 @@ from fedpca_core.attacks import (
     ridge,
     theoretical_auc,
 )
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import require
 from fedpca_core.findings import Figure, Finding, Status, Target
 from fedpca_core.gaussian_privacy import epsilon_of, gaussian_roc, mu_of
-from fedpca_core.privacy import (
-    Audit,
-    gaussian_audit,
-    plain_audit,
-    ranking_audit,
-)
+from fedpca_core.privacy import Audit, gaussian_audit, plain_audit, ranking_audit
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.perturbation import source_guarantee, symmetric_noise
 from fedpca_core.problems.problem import Problem
@@ -38,17 +33,19 @@ from fedpca_core.questions import costs
 from fedpca_core.questions.privacy import build
 from fedpca_core.questions.privacy.runs import QUIET, run_seeds, traced
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.questions.privacy.study import BUDGETS, WITH_INFINITE, PrivateSweep, last_value
-from fedpca_core.settings import Value
+from fedpca_core.questions.privacy.study import (
+    BUDGETS,
+    RUNS,
+    WITH_INFINITE,
+    PrivateSweep,
+    last_value,
+)
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.streams import Streams
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
+from fedpca_core.study.study import Study, stacked
 from fedpca_core.study.sweep import Measured, Point, Swept
-
-#: Runs for each budget and calibration.
-RUNS = 3
 
 
 def attacked(settings: PrivacySettings) -> int:
@@ -101,17 +98,16 @@ def public_guesses(problem: Problem, client: int = 0) -> dict[str, float]:
 class Reconstruction(PrivateSweep):
     """Error of the same attacker at every budget, beside guesses that need no message."""
 
-    key: ClassVar[str] = "private_reconstruction"
-    title: ClassVar[str] = "Reconstructing one client's matrix"
-    along: ClassVar[tuple[str, Sequence[Value]]] = ("epsilon", WITH_INFINITE)
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "attacks")
+    key = "private_reconstruction"
+    title = "Reconstructing one client's matrix"
+    along = ("epsilon", WITH_INFINITE)
+    opened_by = ("view", "attacks")
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
         return run_seeds(settings.seed, RUNS)
 
     def reading(self, settings: PrivacySettings) -> float:
-        size = costs.ProblemSize(settings.features, 1, 1)
-        return len(_PRIOR_SHARES) * costs.solved(size)
+        return len(_PRIOR_SHARES) * costs.solved(costs.ProblemSize(settings.features, 1, 1))
 
     def pieces(self, settings: PrivacySettings) -> Sequence[Point]:
         build.require_single_uploads(settings)
@@ -120,8 +116,7 @@ class Reconstruction(PrivateSweep):
     def measure(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
         c = settings
         problem, client = build.build_problem(c, data), attacked(c)
-        guesses = public_guesses(problem, client)
-        found = {name: {"error": error} for name, error in guesses.items()}
+        found = {name: {"error": error} for name, error in public_guesses(problem, client).items()}
         chosen = build.kinds(c) or ((QUIET,) if build.accountable(c) else ())
         for kind, share in in_turn(chosen):
             if kind == "source":
@@ -211,7 +206,6 @@ class Membership:
 
     @property
     def auc(self) -> float:
-        """Measured area under the curve."""
         return empirical_auc(self.first, self.second)
 
     @property
@@ -271,10 +265,10 @@ def membership(
         f"The likelihood of the messages is known exactly at p = 1 only, not at p = {run.period}: "
         "hidden products are not seen. Choose p = 1.",
     )
-    if run.noise == 0:
-        raise InvalidInput(
-            "Without noise one look at the answers decides membership; choose a finite ε."
-        )
+    require(
+        run.noise != 0,
+        "Without noise one look at the answers decides membership; choose a finite ε.",
+    )
     pair = worst_pair(problem, client, clip_norm)
     noise = float(run.noise_of(problem.client_data.samples)[client])
     neighbours = [_with(problem, client, matrix) for matrix in pair]
@@ -326,32 +320,26 @@ def _with(problem: Problem, client: int, matrix: Array) -> Problem:
 class Tested:
     """Membership tests at the budget that is set, and what is expected at others."""
 
-    #: Empty without noise.
+    #: By kind of noise; empty without noise.
     tests: Mapping[str, Membership]
     #: The epsilon of one record that is stated for these runs.
     promised: Mapping[str, float]
-    #: (budgets,) float64.
-    budgets: Array
-    #: kind of noise -> (budgets,) float64: Areas under the curve, ``Phi(mu/sqrt(2))`` at the runs'
-    #: mu.
-    expected: Mapping[str, Array]
-    #: gaussian, permitted: (budgets,) float64: The largest area that Gaussian noise with this
-    #: guarantee permits, and (epsilon, delta)-DP alone, whatever the mechanism.
-    gaussian: Array
-    permitted: Array
-    #: gaussian_roc, permitted_roc: pair of (points,) float64: The same as false alarms and
-    #: detections, at the budget that is set; empty without noise.
-    gaussian_roc: tuple[Array, Array]
-    permitted_roc: tuple[Array, Array]
+    #: Areas under the curve by epsilon: expected_KIND (``Phi(mu/sqrt(2))`` at the runs' mu), and
+    #: the largest that Gaussian noise with this guarantee (gaussian_ceiling) and (epsilon,
+    #: delta)-DP alone, whatever the mechanism (permitted), let through.
+    areas: pd.DataFrame
+    #: Detections at false ``alarms`` under both ceilings, ``gaussian`` and ``permitted``, at the
+    #: budget that is set.
+    ceilings: pd.DataFrame
 
 
 class RecordMembership(Study[PrivacySettings, Tested]):
     """The likelihood-ratio test for the pair of records that is easiest to tell apart."""
 
-    key: ClassVar[str] = "record_membership"
-    title: ClassVar[str] = "Is one record in the data?"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "attacks")
-    seconds: ClassVar[float] = 300.0
+    key = "record_membership"
+    title = "Is one record in the data?"
+    opened_by = ("view", "attacks")
+    seconds = 300.0
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
         return costs.private(settings, data, costs.CALIBRATED * (2 * TESTS + len(BUDGETS)))
@@ -388,22 +376,26 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         tests: dict[str, Membership] = {}
         kinds = build.kinds(c)
         promised = {kind: promise(kind) for kind in kinds}
-        expected = {kind: np.full(len(BUDGETS), np.nan) for kind in kinds}
-        budgets, nothing = np.array(BUDGETS), (np.empty(0), np.empty(0))
-        gaussian = np.array([theoretical_auc(mu) for mu in means])
-        permitted = np.array(
-            [permitted_auc(float(epsilon_of(mu, c.delta)), c.delta) for mu in means]
+        areas = pd.DataFrame(
+            {"epsilon": BUDGETS}
+            | {f"expected_{kind}": np.nan for kind in kinds}
+            | {
+                "gaussian_ceiling": [theoretical_auc(mu) for mu in means],
+                "permitted": [
+                    permitted_auc(float(epsilon_of(mu, c.delta)), c.delta) for mu in means
+                ],
+            }
         )
-        rocs = nothing, nothing
+        ceilings = pd.DataFrame()
         if kinds:
             mu = float(mu_of(c.epsilon, c.delta)) * share
             epsilon = float(epsilon_of(mu, c.delta))
             # Of what (ε, δ) permits.
             corners = [(1.0 - c.delta) / (1.0 + math.exp(epsilon)), 1.0 - c.delta]
             alarms = np.union1d(np.linspace(1e-6, 1 - 1e-6, 101), corners)
-            rocs = (
-                (alarms, gaussian_roc(mu, alarms)),
-                (alarms, permitted_roc(epsilon, c.delta, alarms)),
+            detected = gaussian_roc(mu, alarms), permitted_roc(epsilon, c.delta, alarms)
+            ceilings = pd.DataFrame(
+                {"alarms": alarms, "gaussian": detected[0], "permitted": detected[1]}
             )
         for kind, (begin, end) in in_turn(kinds):
             most = 0.8 * end + 0.2 * begin
@@ -411,24 +403,14 @@ class RecordMembership(Study[PrivacySettings, Tested]):
             for index, epsilon in enumerate(BUDGETS):
                 yield Step(most, f"Expected at ε = {epsilon:g}")
                 single = yield from part(runs(kind, epsilon, 1), most, end)
-                expected[kind][index] = single.expected_auc
-            found = Tested(
-                dict(tests), promised, budgets, dict(expected), gaussian, permitted, *rocs
-            )
-            yield Step(end, "", found)
-        return Tested(tests, promised, budgets, expected, gaussian, permitted, *rocs)
+                areas.loc[index, f"expected_{kind}"] = single.expected_auc
+            yield Step(end, "", Tested(dict(tests), promised, areas.copy(), ceilings))
+        return Tested(tests, promised, areas, ceilings)
 
     def tables(self, result: Tested, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
-        rocs = [
-            pd.DataFrame({"noise": kind, "false_alarms": false, "detections": true})
-            for kind, test in result.tests.items()
-            for false, true in [test.roc()]
-        ]
-        areas = {f"expected_{kind}": area for kind, area in result.expected.items()}
-        areas |= {"gaussian_ceiling": result.gaussian, "permitted": result.permitted}
-        tables = {"areas": pd.DataFrame({"epsilon": result.budgets, **areas})}
-        if rocs:
-            measured = [
+        tables = {"areas": result.areas}
+        if result.tests:
+            tables["measured"] = pd.DataFrame(
                 {
                     "noise": kind,
                     "epsilon": settings.epsilon,
@@ -438,12 +420,15 @@ class RecordMembership(Study[PrivacySettings, Tested]):
                     "runs": len(test.first),
                 }
                 for kind, test in result.tests.items()
-            ]
-            audits = [
+            )
+            tables["audits"] = pd.DataFrame(
                 {"noise": kind, "promised": result.promised[kind], **vars(audit)}
                 for kind, test in result.tests.items()
                 for audit in test.audits(settings.delta)
-            ]
-            tables["measured"], tables["audits"] = pd.DataFrame(measured), pd.DataFrame(audits)
-            tables["roc"] = pd.concat(rocs, ignore_index=True)
+            )
+            tables["roc"] = stacked(
+                {"noise": kind, "false_alarms": false, "detections": true}
+                for kind, test in result.tests.items()
+                for false, true in [test.roc()]
+            )
         return tables

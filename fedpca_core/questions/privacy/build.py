@@ -9,7 +9,7 @@ import numpy as np
 from fedpca_core.algorithms import DistributedPower, FedPower, Noisy
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import IntArray
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import require
 from fedpca_core.guarantee import CLIENT, RECORD, Unit
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.privacy import (
@@ -37,6 +37,7 @@ from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.own_table import own_problem
 from fedpca_core.study.pca_settings import IMAGES, ConvergeSettings
+from fedpca_core.study.study import content_key
 
 #: Numbers to draw for one data set; more would take longer than a visitor waits.
 LARGEST_DATA = 250_000_000
@@ -53,8 +54,8 @@ _PROBLEMS: Remembered[Problem] = Remembered(4)
 # ---------------------------------------------------------------------- data
 def samples(settings: PrivacySettings) -> int:
     """Records of each client, where they are drawn."""
-    c = settings
-    return c.features * c.networks if c.problem == "blocks" else c.samples
+    blocks = settings.problem == "blocks"
+    return settings.features * settings.networks if blocks else settings.samples
 
 
 def treatment(settings: PrivacySettings) -> tuple[str, float]:
@@ -63,12 +64,6 @@ def treatment(settings: PrivacySettings) -> tuple[str, float]:
     if c.problem in REAL:
         return "clipped", c.clip_norm
     return (c.treatment, c.clip_norm) if c.problem == "spiked" else ("normalised", 1.0)
-
-
-def centred(settings: PrivacySettings) -> bool:
-    """Whether the records are centred, which a finite ε has to pay for."""
-    c = settings
-    return c.scaling == "centre" if c.problem == "table" else c.problem in REAL
 
 
 def build_problem(settings: PrivacySettings, data: OwnData | None = None) -> Problem:
@@ -111,9 +106,8 @@ def records(settings: PrivacySettings, data: OwnData | None = None) -> Problem:
     for one.
     """
     c, real = settings, settings.problem in REAL
-    own = data.digest if c.problem == "table" and data is not None else ""
-    prepared = (own, math.isfinite(c.epsilon)) if real else ()
-    key = (*prepared, *(getattr(c, name) for name in _PROBLEM_FIELDS))
+    prepared = math.isfinite(c.epsilon) if real else None
+    key = prepared, content_key(c, _PROBLEM_FIELDS, data if c.problem == "table" else None)
     return _PROBLEMS.get(key, lambda: _real(c, data) if real else _drawn(c))
 
 
@@ -123,8 +117,7 @@ def _real(c: PrivacySettings, data: OwnData | None) -> Problem:
     if c.problem in IMAGES:
         shape = LIVE_RESOLUTION[c.problem]
         return images(c.problem, clients=c.clients, seed=c.seed, resolution=shape)
-    traffic = replace(c.carried(AnomalySettings), split="iid", standardising="centre")
-    return task(traffic).problem
+    return task(replace(c.carried(AnomalySettings), split="iid", standardising="centre")).problem
 
 
 def _drawn(c: PrivacySettings) -> Problem:
@@ -149,50 +142,48 @@ def public_setting(settings: PrivacySettings, data: OwnData | None = None) -> Se
     """What everybody knows about the run; sizes of real clients are public, the rest is drawn."""
     c = settings
     kind, norm = treatment(c)
-    if c.problem in REAL:
-        problem, private = records(c, data), math.isfinite(c.epsilon)
-        sizes = problem.client_data.samples
-        return Setting(
-            problem.features,
-            problem.clients,
-            sizes,
-            problem.client_data.weights,
-            record_norm=norm if private else None,
-            paid_mean=budget(c).paid_mean(sizes) if private else None,
-            public=problem.public,
-        )
-    return even_setting(c.features, c.clients, samples(c), None if kind == "raw" else norm)
+    if c.problem not in REAL:
+        return even_setting(c.features, c.clients, samples(c), None if kind == "raw" else norm)
+    problem, private = records(c, data), math.isfinite(c.epsilon)
+    sizes, weights = problem.client_data.samples, problem.client_data.weights
+    return Setting(
+        problem.features,
+        problem.clients,
+        sizes,
+        weights,
+        record_norm=norm if private else None,
+        paid_mean=budget(c).paid_mean(sizes) if private else None,
+        public=problem.public,
+    )
 
 
 def even_setting(features: int, clients: int, records: int, norm: float | None) -> Setting:
     """What everybody knows of clients of one size whose records are bounded by ``norm``."""
     sizes = np.full(clients, records, dtype=np.int64)
-    weights = np.full(clients, 1.0 / clients)
-    return Setting(features, clients, sizes, weights, record_norm=norm)
+    return Setting(features, clients, sizes, np.full(clients, 1.0 / clients), record_norm=norm)
 
 
 # ---------------------------------------------------------------------- budget
 def unit(settings: PrivacySettings) -> Unit:
-    """What ε protects."""
     return {"record": RECORD, "person": Unit(settings.held), "client": CLIENT}[settings.unit]
 
 
 def trust(settings: PrivacySettings) -> Trust | None:
     """On whom the clients rely; None where each adds all its noise."""
-    shares = settings.trusted == "clients"
-    return Trust(settings.colluding, settings.dropouts) if shares else None
+    return Trust(settings.colluding, settings.dropouts) if settings.trusted == "clients" else None
 
 
 def budget(settings: PrivacySettings) -> Budget:
     """The budget that is set, a noisy mean included where the records are centred."""
     c = settings
+    centred = c.scaling == "centre" if c.problem == "table" else c.problem in REAL
     return Budget(
         c.epsilon,
         c.delta,
         treatment(c)[1],
         unit(c),
         trust(c),
-        c.mean_share if centred(c) else 0.0,
+        c.mean_share if centred else 0.0,
         c.mean_clip,
     )
 
@@ -200,11 +191,10 @@ def budget(settings: PrivacySettings) -> Budget:
 # ---------------------------------------------------------------------- method
 def plain(settings: PrivacySettings) -> Algorithm:
     """The method that is set, without noise of its own."""
-    c = settings
-    entry = METHODS[c.method]
+    entry = METHODS[settings.method]
     if entry.make_private is not None:
-        return entry.make_private(c)
-    return entry.make(c.carried(ConvergeSettings))
+        return entry.make_private(settings)
+    return entry.make(settings.carried(ConvergeSettings))
 
 
 def method(settings: PrivacySettings, noise: float) -> Algorithm:
@@ -248,13 +238,6 @@ def channel(settings: PrivacySettings) -> Channel:
 def columns(settings: PrivacySettings) -> int:
     """r, columns of every frame that a client multiplies."""
     return settings.components + settings.surplus * METHODS[settings.method].plans_products
-
-
-def counted(settings: PrivacySettings) -> int:
-    """Releases that count at full sensitivity: one at the source and of orthogonal probes."""
-    if settings.calibration == "source":
-        return 1
-    return 1 if method(settings, 0.0).one_release else settings.products
 
 
 def protected(settings: PrivacySettings, public: Setting) -> IntArray:
@@ -301,8 +284,7 @@ def noise_for(
     if c.trusted == "clients":
         run = cast(Noisy, method(c, 1.0))
         alone, left = replace(public, paid_mean=None), bought.for_products
-        norm = treatment(c)[1]
-        enough = within(run, alone, left, c.delta, clip_norm=norm, trust=bought.trust)
+        enough = within(run, alone, left, c.delta, clip_norm=treatment(c)[1], trust=bought.trust)
         return times * float(enough.noise)
     count, width = c.products, columns(c)
     if kind == "exact" and method(replace(c, calibration="exact"), 0.0).one_release:
@@ -330,19 +312,17 @@ def stated(
 
     Raises InvalidInput: raw records with noise on: their norm has no bound.
     """
-    c, kind = settings, treatment(settings)[0]
-    public = public_setting(c, data)
-    nu = current_noise(c, data)
-    run = method(c, nu)
+    c, public = settings, public_setting(settings, data)
+    run = method(c, current_noise(c, data))
     run.check(public)
     at_source = c.calibration == "source" and math.isfinite(c.epsilon)
     if not accountable(c) and not at_source:
         return refusal(c)
-    if kind == "raw" and np.isfinite(c.epsilon):
-        raise InvalidInput(
-            "The records are left raw, so their norms have no bound and the stated noise protects "
-            "nothing: no ε. Normalise or clip the records, or set ε to ∞."
-        )
+    require(
+        treatment(c)[0] != "raw" or math.isinf(c.epsilon),
+        "The records are left raw, so their norms have no bound and the stated noise protects "
+        "nothing: no ε. Normalise or clip the records, or set ε to ∞.",
+    )
     made_for = trust(c)
     fewer = 1.0  # noise that hides from the adversary, relative to what it was made for
     if towards is not None and made_for is not None:
@@ -351,7 +331,7 @@ def stated(
         once = source_guarantee(public.samples, public.weights, budget(c), public.public)[1]
         if fewer == 1 or towards is None:
             return once
-        return once.with_noise(fewer * once.noise, towards.sentence(public.clients))
+        return replace(once, noise=fewer * once.noise, towards=towards.sentence(public.clients))
     if public.paid_mean is not None:
         mean = replace(public.paid_mean, mu=public.paid_mean.mu / fewer)
         public = replace(public, paid_mean=mean)
@@ -369,21 +349,8 @@ def accounted(
     return found.for_unit(unit(settings), int(public.samples[largest]))
 
 
-def require_budget(settings: PrivacySettings) -> None:
-    """Refuse to speak of budgets where no epsilon can be stated.
-
-    Raises InvalidInput: a method that cannot be accounted, or raw records.
-    """
-    if not accountable(settings):
-        raise InvalidInput(refusal(settings).reason)
-    require_bound(settings)
-
-
 def require_single_uploads(settings: PrivacySettings) -> None:
-    """Refuse to look at single clients' messages where secure sums hide them.
-
-    Raises InvalidInput: clients that share their noise.
-    """
+    """Refuse to look at single clients' messages where they share noise, and sums hide them."""
     require(
         settings.trusted == "nobody",
         "Clients that trust each other send sums only, and this view reads single uploads; let "
@@ -392,15 +359,12 @@ def require_single_uploads(settings: PrivacySettings) -> None:
 
 
 def require_bound(settings: PrivacySettings) -> None:
-    """Refuse records whose norms have no bound.
-
-    Raises InvalidInput: raw records.
-    """
-    if treatment(settings)[0] == "raw":
-        raise InvalidInput(
-            "Raw records have no bound on their norms, so no amount of noise has an ε; normalise "
-            "or clip the records."
-        )
+    """Refuse raw records, whose norms have no bound."""
+    require(
+        treatment(settings)[0] != "raw",
+        "Raw records have no bound on their norms, so no amount of noise has an ε; normalise or "
+        "clip the records.",
+    )
 
 
 def distinct_clients(
@@ -431,8 +395,3 @@ def distinct_clients(
         "records normalised at norm 1.",
         record_norm=1.0,
     )
-
-
-def size_of(settings: PrivacySettings) -> str:
-    """The size at which a figure of the paper is shown: "paper" or "live"."""
-    return "paper" if settings.paper_size else "live"

@@ -7,16 +7,16 @@ covered by any guarantee.
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import ClassVar, cast
+from typing import cast
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.fedpower import FedPower
-from fedpca_core.algorithms.local_products import align, local_path
-from fedpca_core.arrays import Array, IntArray
+from fedpca_core.algorithms.local_products import local_path
+from fedpca_core.arrays import Array
 from fedpca_core.errors import require
-from fedpca_core.linalg.stiefel import largest_sine, orthonormalise
+from fedpca_core.linalg.stiefel import largest_sine, orthonormalise, procrustes
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.algorithm import Plan, Setting
 from fedpca_core.protocol.channel import Channel
@@ -26,7 +26,6 @@ from fedpca_core.questions import costs
 from fedpca_core.questions.privacy import build
 from fedpca_core.questions.privacy.runs import communication_times, run_seeds, traced
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.settings import Value
 from fedpca_core.steps import Run, Step, part
 from fedpca_core.streams import Streams
 from fedpca_core.study.limits import Cost
@@ -34,36 +33,24 @@ from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study, stacked
 
 
-@dataclass(frozen=True, eq=False)
-class RoundIdentity:
-    """Spectral norms of what a synchronised average is made of, over the eigengap.
+def one_round_identity(problem: Problem, trace: Trace) -> pd.DataFrame:
+    """What the average of every communication is made of (FedPower, one-round identity).
 
-    ``Ybar = S Zbar + E + H + N`` (FedPower, one-round identity): E from averaging the drawn
-    machines instead of all, H from their heterogeneous matrices, N from privacy noise.
-    """
+    ``Ybar = S Zbar + E + H + N`` for a run over a float64 channel, by replaying its rounds; the
+    last upload of one that does not end with a communication averages frames, not products, and is
+    left out. Columns:
 
-    #: sampling, heterogeneity, noise: (communications,) float64.
-    sampling: Array
-    heterogeneity: Array
-    noise: Array
-    #: (communications,) float64: Largest distance of a machine's aligned frame to the reference's
-    #: before the average.
-    rho: Array
-    #: (communications,) float64: How far the two sides differ, and the replayed average from what
-    #: the run broadcast: rounding only.
-    residual: Array
-
-
-def one_round_identity(problem: Problem, trace: Trace) -> RoundIdentity:
-    """Decompose every communication of a FedPower run (float64 channel), by replaying its rounds.
-
-    The last upload of a run that does not end with a communication averages frames, not products,
-    and is left out.
+    - ``sampling heterogeneity noise``: Spectral norms over the eigengap of E, from averaging the
+      drawn machines instead of all, of H, from their heterogeneous matrices, and of N.
+    - ``rho``: Largest distance of a machine's aligned frame to the reference's before the average.
+    - ``residual``: How far the two sides differ, and the replayed average from what the run
+      broadcast: rounding only.
     """
     algorithm, setting = cast(FedPower, trace.algorithm), trace.setting
     met = problem.met
     dense, pooled = met.client_data.dense(), met.covariance
-    rows: list[tuple[float, ...]] = []
+    gap = eigengap(met, algorithm.components)
+    rows = []
     for index in range(min(len(algorithm.times), trace.rounds)):
         exchange = trace.transcript.exchanges[index]
         entered, products, noise = deque(_replayed(problem, trace, index), maxlen=1).pop()
@@ -81,10 +68,10 @@ def one_round_identity(problem: Problem, trace: Trace) -> RoundIdentity:
         replayed = orthonormalise(average) - trace.estimates[index + 1]
         wrong = max(float(np.abs(rest).max()), float(np.abs(replayed).max()))
         drift = np.linalg.norm(aligned - aligned[algorithm.reference], ord=2, axis=(1, 2)).max()
-        norms = [float(np.linalg.norm(part, ord=2)) for part in (sampling, uneven, added)]
-        rows.append((*norms, float(drift), wrong))
-    gap = eigengap(met, algorithm.components)
-    return RoundIdentity(*(np.array(rows).reshape(-1, 5) / [gap, gap, gap, 1.0, 1.0]).T)
+        norms = [np.linalg.norm(part, ord=2) / gap for part in (sampling, uneven, added)]
+        rows.append((index + 1, *norms, drift, wrong))
+    columns = ["communication", "sampling", "heterogeneity", "noise", "rho", "residual"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def largest_drift(problem: Problem, trace: Trace) -> float:
@@ -105,7 +92,7 @@ def _rotations(algorithm: FedPower, entered: Array) -> Array:
     """Of every machine's frame onto the reference's; none of the broadcast, or unaligned."""
     if entered.ndim == 2 or not algorithm.alignment:
         return np.eye(algorithm.width)
-    return align(entered, np.arange(len(entered)), algorithm.reference)
+    return procrustes(entered, entered[algorithm.reference])
 
 
 def _replayed(problem: Problem, trace: Trace, index: int) -> Iterator[tuple[Array, Array, Array]]:
@@ -169,8 +156,7 @@ def theory_terms(
     met = problem.met
     k, r = algorithm.components, algorithm.width
     drawn = algorithm.drawn(setting)
-    values = met.eigenvalues
-    gap, top = eigengap(met, k), float(values[0])
+    gap, top = eigengap(met, k), float(met.eigenvalues[0])
     spread = np.log(setting.features * algorithm.products)
     averaged = setting.clients if drawn is None else drawn
     share = 1.0 - 1.0 / setting.clients if drawn is None else 1.0
@@ -249,41 +235,27 @@ def ablation(problem: Problem, algorithm: FedPower, seed: int = 0) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ErrorParts:
-    """Where the error of the run that is set comes from."""
+    """Where the error of the run that is set comes from; means over the repetitions."""
 
-    #: (communications + 1,) int64: Local products finished.
-    times: IntArray
-    #: (4, communications + 1) float64: What each effect adds to sin^2, mean over the repetitions;
-    #: small ones may be negative.
-    increments: Array
-    #: (communications + 1,) float64: sin^2 with all effects, mean over the repetitions.
+    #: effect, communication, products (local ones finished), added_squared_sine (small ones may be
+    #: negative), share (what an effect takes away counts as 0).
+    ablation: pd.DataFrame
+    #: (communications + 1,) float64: sin^2 with all effects.
     squared: Array
     #: Repetitions that are done.
     repetitions: int
-    #: Of the first repetition; None until it has run.
-    identity: RoundIdentity | None = None
+    #: identity, terms: Of the first repetition; None until it has run.
+    identity: pd.DataFrame | None = None
     terms: TheoryTerms | None = None
-
-    @property
-    def shares(self) -> Array:
-        """Share of each effect, (4, communications + 1); what an effect takes away counts as 0."""
-        risen = np.maximum(self.increments, 0.0)
-        shares: Array = risen / risen.sum(axis=0)
-        return shares
-
-    @property
-    def lowest(self) -> float:
-        """The most that any effect takes away."""
-        return float(self.increments.min())
 
 
 class ErrorBudget(Study[PrivacySettings, ErrorParts]):
     """Effects switched on one by one over all repetitions, and one run taken apart exactly."""
 
-    key: ClassVar[str] = "error_budget"
-    title: ClassVar[str] = "Where the error comes from"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "budget")
-    seconds: ClassVar[float] = 300.0
+    key = "error_budget"
+    title = "Where the error comes from"
+    opened_by = ("view", "budget")
+    seconds = 300.0
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
         return costs.private(settings, data, 4 * settings.repetitions)
@@ -309,8 +281,21 @@ class ErrorBudget(Study[PrivacySettings, ErrorParts]):
 
         def mean() -> ErrorParts:
             squares = np.mean(np.square(found), axis=0)
-            parts = np.diff(squares, axis=0, prepend=0.0)
-            return ErrorParts(communication_times(run), parts, squares[-1], len(found))
+            added = np.diff(squares, axis=0, prepend=0.0)
+            risen = np.maximum(added, 0.0)
+            times = communication_times(run)
+            effects = zip(ABLATION, added, risen / risen.sum(axis=0), strict=True)
+            ablation = stacked(
+                {
+                    "effect": effect,
+                    "communication": np.arange(len(times)),
+                    "products": times,
+                    "added_squared_sine": increments,
+                    "share": shares,
+                }
+                for effect, increments, shares in effects
+            )
+            return ErrorParts(ablation, squares[-1], len(found))
 
         for index, seed in enumerate(seeds):
             text = "Switching effects on one by one"
@@ -327,17 +312,5 @@ class ErrorBudget(Study[PrivacySettings, ErrorParts]):
         )
 
     def tables(self, result: ErrorParts, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
-        over = {"communication": np.arange(len(result.times)), "products": result.times}
-        effects = zip(ABLATION, result.increments, result.shares, strict=True)
-        ablation = stacked(
-            {"effect": name, **over, "added_squared_sine": added, "share": share}
-            for name, added, share in effects
-        )
-        tables = {"ablation": ablation}
-        if result.identity is not None:
-            identity = pd.DataFrame(asdict(result.identity))
-            identity.insert(0, "communication", np.arange(1, len(identity) + 1))
-            tables["identity"] = identity
-        if result.terms is not None:
-            tables["theory"] = pd.DataFrame([asdict(result.terms)])
-        return tables
+        terms = {} if result.terms is None else {"theory": pd.DataFrame([asdict(result.terms)])}
+        return super().tables(result, settings) | terms

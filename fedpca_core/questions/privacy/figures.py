@@ -1,41 +1,31 @@
 """What the Privacy page shows: what runs promise, cost and leave, and what attackers get."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.arrays import Array
 from fedpca_core.papers.fedpower import MODELS, figure
 from fedpca_core.questions.privacy import build
 from fedpca_core.questions.privacy.attacks import (
     EVEN,
     PUBLIC,
-    RUNS,
     TESTS,
     TESTS_AT_SOURCE,
     Tested,
     attacked,
     finding,
 )
-from fedpca_core.questions.privacy.error_budget import (
-    ABLATION,
-    ErrorBudget,
-    ErrorParts,
-    TheoryTerms,
-)
-from fedpca_core.questions.privacy.guarantee import Accounts, Promises, StatedGuarantee
+from fedpca_core.questions.privacy.error_budget import ABLATION, ErrorParts, TheoryTerms
+from fedpca_core.questions.privacy.guarantee import Accounts, Promises
 from fedpca_core.questions.privacy.runs import WAYS, Repeated
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.questions.privacy.study import RUNS as WAY_RUNS
 from fedpca_core.questions.privacy.study import (
-    ClientsSpent,
+    RUNS,
     Curves,
     PrivateRuns,
-    Spending,
     Ways,
     best_length,
     last_value,
@@ -47,15 +37,9 @@ from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
 from fedpca_core.study.sweep import Swept
 
 NAMES = parts.names("noise-names")
-
-
 COLOURS = parts.names("noise-colours")
-
-
 #: Each way to spend one ε.
 WAY_COLOURS = parts.names("way-colours")
-
-
 #: Noise at the source is let out whole, so its error may be smaller than that of messages.
 FLAT = {"none": "messages without noise"}
 
@@ -66,65 +50,46 @@ FLAT = {"none": "messages without noise"}
 def guarantee(promises: Promises, settings: PrivacySettings) -> parts.Parts:
     """The guarantee with everything that must stand beside epsilon, or why there is none."""
     if promises.refusal:
-        yield _refused(promises.refusal, masked=settings.upload_noise > 0)
+        masked = "Masked, heuristically", "orange"
+        badge = parts.Badge(*(masked if settings.upload_noise > 0 else ("Unprotected", "gray")))
+        yield parts.Framed("**No ε can be stated**", badge, [promises.refusal])
         return
-    single = len(promises.stated) == 1
-    yield _cards(promises, settings) if single else _table(promises.stated)
-    if promises.others:
-        # A client that knows its own share of the noise is not protected as from the server.
-        yield _others(promises, open_=settings.trusted == "clients")
-    beside = " · ".join(f"**{label}** {text}" for label, text in _shared(promises.stated).items())
-    yield beside
-    if promises.record:
-        yield parts.Note(promises.record)
-    if promises.warning:
-        yield parts.Note(promises.warning, kind="remedy")
-
-
-def _others(promises: Promises, *, open_: bool) -> parts.Fold:
-    """The same noise towards each adversary, and for other units."""
-    named = {text[:1].upper() + text[1:]: found for text, found in promises.others.items()}
-    rows = meant(named, "The same noise")[[EPSILON, "The same noise", NOTICED]]
-    title = "What this ε means towards others, for a person, a client, two runs"
-    table = parts.Table(rows, "Other eyes", numbers=[EPSILON, NOTICED])
-    return parts.Fold(title, [table], open=open_)
-
-
-def _refused(reason: str, *, masked: bool) -> parts.Framed:
-    text, colour = ("Masked, heuristically", "orange") if masked else ("Unprotected", "gray")
-    return parts.Framed("**No ε can be stated**", parts.Badge(text, colour), [reason])
-
-
-def _shared(stated: Sequence[StatedGuarantee]) -> dict[str, str]:
-    """The terms that all guarantees have in common."""
-    terms = [each.guarantee.terms() for each in stated]
-    return {
+    terms = [each.guarantee.terms() for each in promises.stated]
+    common = {
         label: text
         for label, text in terms[0].items()
         if all(other[label] == text for other in terms)
     }
-
-
-def _table(stated: Sequence[StatedGuarantee]) -> parts.Table:
-    """One row for each curve of a figure."""
-    common = _shared(stated)
-    rows = [
-        {
-            "Curve": each.label,
-            "ε asked for": short(each.asked),
-            "Guaranteed ε": each.guarantee.budget,
-            "Noise ν": short(each.guarantee.noise, 3) if each.guarantee.private else "off",
-            "Products released": str(each.guarantee.releases),
-            **{
-                label.capitalize(): text
-                for label, text in each.guarantee.terms().items()
-                if label not in common
-            },
-        }
-        for each in stated
-    ]
-    numbers = ["ε asked for", "Guaranteed ε", "Noise ν", "Products released"]
-    return parts.Table(pd.DataFrame(rows), "What each curve guarantees", numbers=numbers)
+    if len(promises.stated) == 1:
+        yield _cards(promises, settings)
+    else:
+        rows = [
+            {
+                "Curve": each.label,
+                "ε asked for": short(each.asked),
+                "Guaranteed ε": each.guarantee.budget,
+                "Noise ν": short(each.guarantee.noise, 3) if each.guarantee.private else "off",
+                "Products released": str(each.guarantee.releases),
+            }
+            | {label.capitalize(): own[label] for label in own if label not in common}
+            for each, own in zip(promises.stated, terms, strict=True)
+        ]
+        numbers = ["ε asked for", "Guaranteed ε", "Noise ν", "Products released"]
+        yield parts.Table(pd.DataFrame(rows), "What each curve guarantees", numbers=numbers)
+    if promises.others:
+        named = {text[:1].upper() + text[1:]: found for text, found in promises.others.items()}
+        others = meant(named, "The same noise")[[EPSILON, "The same noise", NOTICED]]
+        yield parts.Fold(
+            "What this ε means towards others, for a person, a client, two runs",
+            [parts.Table(others, "Other eyes", numbers=[EPSILON, NOTICED])],
+            # A client that knows its own share of the noise is not protected as from the server.
+            open=settings.trusted == "clients",
+        )
+    yield " · ".join(f"**{label}** {text}" for label, text in common.items())
+    if promises.record:
+        yield parts.Note(promises.record)
+    if promises.warning:
+        yield parts.Note(promises.warning, kind="remedy")
 
 
 def _cards(promises: Promises, settings: PrivacySettings) -> parts.Cards:
@@ -170,36 +135,31 @@ def protection(promises: Promises, settings: PrivacySettings) -> parts.Parts:
     )
     seen += "".join(f"; all records of client {one} are public" for one in made.public_clients)
     unit = {"record": "one", "person": "one person's", "client": "one client's"}[settings.unit]
+    gets = "whatever the messages say; nothing is promised"
+    left = "**Protected**\n\n- Nothing formally."
+    if private:
+        found, of_sums = promises.stated[0].guarantee, settings.trusted == "clients"
+        epsilon, power = found.epsilon, found.epsilon / math.log(10)
+        factor = short(math.exp(epsilon), 3) if epsilon < 20 else f"10^{power:.0f}"
+        gets = (
+            f"no message that is more than {factor} times (e to the ε) as likely with the data as "
+            f"with others in their place ({found.unit}), save for a chance of {short(found.delta)}"
+        )
+        left = (
+            f"**Protected**\n\n- Whether {found.unit.split(',')[0].split(':')[0]} is in the data, "
+            "and what it says.\n"
+            + parts.words("privacy-of-sums" if of_sums else "privacy-of-uploads")
+        )
     yield parts.FactsCard(
         "An honest-but-curious server, alone or together with other clients",
         {
             "Sees": seen,
             "Does": f"anything at all with them, knowing every record but {unit}",
-            "Gets": _outcome(promises.stated[0])
-            if private
-            else "whatever the messages say; nothing is promised",
+            "Gets": gets,
         },
         protection="formal" if private else "heuristic" if masked else "none",
     )
-    left = (
-        "**Protected**\n\n"
-        f"- Whether {promises.stated[0].guarantee.unit.split(',')[0].split(':')[0]} is in the "
-        "data, and what it says.\n"
-        + parts.words("privacy-of-sums" if settings.trusted == "clients" else "privacy-of-uploads")
-        if private
-        else "**Protected**\n\n- Nothing formally."
-    )
     yield parts.Beside([[left], [parts.words("privacy-open")]])
-
-
-def _outcome(stated: StatedGuarantee) -> str:
-    epsilon = stated.guarantee.epsilon
-    factor = short(math.exp(epsilon), 3) if epsilon < 20 else f"10^{epsilon / math.log(10):.0f}"
-    return (
-        f"no message that is more than {factor} times (e to the ε) as likely with the data as with "
-        f"others in their place ({stated.guarantee.unit}), save for a chance of "
-        f"{short(stated.guarantee.delta)}"
-    )
 
 
 #: How the noise follows from the budget, and what the distance is.
@@ -226,7 +186,6 @@ def private_run(result: PrivateRuns, settings: PrivacySettings) -> parts.Parts:
 
 
 def _repeated(name: str, run: Repeated, colour: str) -> Curve:
-    """Median and quartiles of repeated runs against communications."""
     middle, low, high = (np.maximum(one, ROUNDING) for one in (run.middle, *run.quartiles))
     look: dict[str, Any] = {"colour": colour, "marker": True, "simulation_only": True}
     return Curve(name, np.arange(len(middle)), middle, lower=low, upper=high, **look)
@@ -249,27 +208,27 @@ def run_verdict(result: PrivateRuns, settings: PrivacySettings) -> str:
     return text + "."
 
 
-def _spending(spending: Spending, settings: PrivacySettings) -> parts.Parts:
+def _spending(spending: pd.DataFrame, settings: PrivacySettings) -> parts.Parts:
     yield parts.Section("What each client has really spent", parts.words("privacy-spending"))
-    who = f"{spending.clients[0]} is the reference and always uploads"
+    clients, releases = list(spending["client"]), spending["releases"]
+    who = f"{clients[0]} is the reference and always uploads"
     if settings.public_reference:
         who = "without the reference, whose records are public"
-    bars = Curve("true ε of the client", spending.clients, spending.epsilon, colour="formal")
     panel = Panel.of(
         "spending",
-        (bars,),
+        (Curve("true ε of the client", clients, spending["epsilon"], colour="formal"),),
         x_title=f"client ({who})",
         y_title=f"true ε at δ = {short(settings.delta)}",
     )
     yield parts.Chart("privacy_spending", [panel])
-    yield parts.Caption(parts.words("privacy-spent", spending=spending, settings=settings))
+    told = {"clip": build.treatment(settings)[1], "fewest": releases.min(), "most": releases.max()}
+    yield parts.Caption(parts.words("privacy-spent", settings=settings, **told))
 
 
 # ------------------------------------------------------------------ the price
 
 
 def price_of_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
-    """The final distance against the budget."""
     yield parts.Section("Against the budget")
     curves = _swept(result, but="none")
     if not curves:
@@ -289,7 +248,6 @@ def price_of_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
 
 
 def price_of_products(result: Swept, settings: PrivacySettings) -> parts.Parts:
-    """The final distance of runs of different lengths with one budget."""
     yield parts.Section("Against the number of products")
     panel = Panel.of(
         "privacy-length",
@@ -301,7 +259,6 @@ def price_of_products(result: Swept, settings: PrivacySettings) -> parts.Parts:
 
 
 def _swept(result: Swept, but: str = "") -> tuple[Curve, ...]:
-    """Every kind of noise along a sweep."""
     return plot(
         result.of("sin_theta"),
         *("value", "result", "series"),
@@ -343,26 +300,47 @@ def _advice(result: Swept, settings: PrivacySettings) -> str:
 def ways(result: Ways, settings: PrivacySettings) -> parts.Parts:
     """Distance against rounds and bytes, with the guarantee of every way."""
     yield ways_verdict(result, settings)
-    rounds, sent = [], []
+    refused = [parts.Note("\n\n".join(parts.named_once(result.refusals)))] * bool(result.refusals)
+    if not result.spent:
+        yield from refused
+        return
+    rounds, sent, rows = [], [], []
+    #: What is released and towards whom its ε holds, said once for all ways that have it alike.
+    alike: dict[tuple[str, str], list[str]] = {}
     for key, one in result.spent.items():
-        middle = one.run.middle
-        rounds.append(_way(one.title, np.arange(float(len(middle))), middle, key))
-        sent.append(_way(one.title, one.bytes_up[1:], middle[1:], key))
-    yield parts.Chart(
-        "privacy_ways", [Panel.of("ways-rounds", rounds), Panel.of("ways-bytes", sent)]
+        stated, title = one.guarantee, WAYS[key].title(settings)
+        assert stated is not None
+        middle, bytes_up = np.maximum(one.middle, ROUNDING), one.bytes_up / result.clients
+        look: dict[str, Any] = {"colour": WAY_COLOURS[key], "marker": True}
+        rounds.append(Curve(title, np.arange(float(len(middle))), middle, **look))
+        sent.append(Curve(title, bytes_up[1:], middle[1:], **look))
+        rows.append(
+            {
+                "Way": title,
+                "Final distance": short(one.final, 2),
+                "Rounds": str(len(middle) - 1),
+                "kB up, one client": f"{bytes_up[-1] / 1e3:,.1f}",
+                "Guaranteed ε": stated.budget,
+                "Noise ν": short(stated.noise, 2),
+            }
+        )
+        terms = stated.terms()
+        alike.setdefault((terms["released"], terms["towards"]), []).append(title)
+    panels = [Panel.of("ways-rounds", rounds), Panel.of("ways-bytes", sent)]
+    yield parts.Chart("privacy_ways", panels)
+    yield parts.Table(pd.DataFrame(rows), "Ways to spend ε")
+    yield from refused
+    yield "\n".join(
+        f"- **{'; '.join(titles)}:** {released}. Holds towards {towards}."
+        for (released, towards), titles in alike.items()
     )
-    table = pd.DataFrame([_row(one) for one in result.spent.values()])
-    yield parts.Table(table, "Ways to spend ε")
-    if result.refusals:
-        yield parts.Note("\n\n".join(parts.named_once(result.refusals)))
-    yield grounds(result)
-    terms = next(iter(result.spent.values())).guarantee.terms()
+    first = next(iter(result.spent.values())).guarantee
+    assert first is not None
     starts = plural(settings.repetitions, "start")
-    yield parts.Caption(parts.words("privacy-ways", terms=terms, starts=starts))
+    yield parts.Caption(parts.words("privacy-ways", terms=first.terms(), starts=starts))
 
 
 def ways_over_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
-    """Where every way ends, against the budget."""
     yield parts.Section("The same, against ε")
     curves = plot(
         result.of("sin_theta"),
@@ -379,82 +357,52 @@ def ways_over_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
         "ways-budget", curves, key="ways-budget", x_title=axis, description=description
     )
     yield parts.Chart("privacy_ways_budget", [panel])
-    yield parts.Caption(f"Medians of at most {WAY_RUNS} runs at each budget.")
+    yield parts.Caption(f"Medians of at most {RUNS} runs at each budget.")
 
 
 def ways_verdict(result: Ways, settings: PrivacySettings) -> str:
     """Which way ends closest, with and without trust."""
+
+    def end(key: str) -> tuple[str, str]:
+        one = result.spent[key]
+        distance, sent = short(one.final, 2), one.bytes_up[-1] / result.clients / 1e3
+        rounds = plural(len(one.times) - 1, "round")
+        return (
+            WAYS[key].title(settings),
+            f"distance {distance} after {rounds} and {sent:,.1f} kB from each client",
+        )
+
     text = f"One budget, ε = {short(settings.epsilon)} for every record. "
     alone, together = result.best(trusting=False), result.best(trusting=True)
     if alone is not None:
-        text += f"Trusting nobody, **{alone.title}** ends closest: {_end(alone)}. "
+        text += "Trusting nobody, **{}** ends closest: {}. ".format(*end(alone))
     if together is not None:
-        text += (
-            f"If clients share the noise and the server sees sums only, **{together.title}** "
-            f"does: {_end(together)}."
+        text += "If clients share the noise and the server sees sums only, **{}** does: {}.".format(
+            *end(together)
         )
     return text
-
-
-def _end(one: ClientsSpent) -> str:
-    rounds = len(one.run.middle) - 1
-    return (
-        f"distance {short(one.run.final, 2)} after {rounds} {'round' if rounds == 1 else 'rounds'} "
-        f"and {one.bytes_up[-1] / 1e3:,.1f} kB from each client"
-    )
-
-
-def _row(one: ClientsSpent) -> dict[str, str]:
-    return {
-        "Way": one.title,
-        "Final distance": short(one.run.final, 2),
-        "Rounds": str(len(one.run.middle) - 1),
-        "kB up, one client": f"{one.bytes_up[-1] / 1e3:,.1f}",
-        "Guaranteed ε": one.guarantee.budget,
-        "Noise ν": short(one.guarantee.noise, 2),
-    }
-
-
-def grounds(result: Ways) -> str:
-    """What is released and towards whom its ε holds, once for all ways that have it alike."""
-    alike: dict[tuple[str, str], list[str]] = {}
-    for one in result.spent.values():
-        terms = one.guarantee.terms()
-        alike.setdefault((terms["released"], terms["towards"]), []).append(one.title)
-    return "\n".join(
-        f"- **{'; '.join(titles)}:** {released}. Holds towards {towards}."
-        for (released, towards), titles in alike.items()
-    )
-
-
-def _way(title: str, x: Array, y: Array, key: str) -> Curve:
-    return Curve(title, x, np.maximum(y, ROUNDING), colour=WAY_COLOURS[key], marker=True)
 
 
 # ------------------------------------------------------------------ where the error comes from
 
 
-_EFFECTS = ("series 9", "series 1", "series 7", "formal")
-
-
-_ZERO = 1e-14
-
-
 def error_budget(result: ErrorParts, settings: PrivacySettings) -> parts.Parts:
     """Stacked areas of the ablation, the identity's norms, and the terms."""
-    tables = ErrorBudget().tables(result, settings)
     look: dict[str, Any] = {"truths": ABLATION, "spread": False}
-    look["colours"] = dict(zip(ABLATION, _EFFECTS, strict=True))
-    effects = plot(tables["ablation"], "communication", "share", "effect", **look)
+    look["colours"] = dict(
+        zip(ABLATION, ("series 9", "series 1", "series 7", "formal"), strict=True)
+    )
+    effects = plot(result.ablation, "communication", "share", "effect", **look)
     panels = [Panel.of("ablation", effects)]
-    lines = () if result.identity is None else _lines(tables["identity"])
+    lines = () if result.identity is None else _lines(result.identity)
     if lines:
         panels.append(Panel.of("identity", lines))
     yield parts.Chart("privacy_budget", panels)
+    taken = -float(result.ablation["added_squared_sine"].min())
     told = {
         "first": short(result.squared[0], 2),
         "last": short(result.squared[-1], 2),
-        "lowest": f" (largest here: {short(-result.lowest, 2)})" if result.lowest < -5e-4 else "",
+        "lowest": f" (largest here: {short(taken, 2)})" if taken > 5e-4 else "",
     }
     yield parts.Caption(parts.words("privacy-error", repetitions=result.repetitions, **told))
     if result.identity is not None and not lines:
@@ -468,7 +416,7 @@ def error_budget(result: ErrorParts, settings: PrivacySettings) -> parts.Parts:
 def _lines(identity: pd.DataFrame) -> tuple[Curve, ...]:
     """Terms of the identity that are not zero throughout, with gaps where they are."""
     tidy = identity.melt("communication")
-    tidy["value"] = tidy["value"].where(tidy["value"] > _ZERO)
+    tidy["value"] = tidy["value"].where(tidy["value"] > 1e-14)
     drawn = set(tidy["variable"][tidy["value"].notna()])
     return plot(
         tidy,
@@ -552,7 +500,6 @@ def reconstruction_verdict(result: Swept, settings: PrivacySettings) -> str:
 
 # ---------------------------------------------------------------------- membership
 def membership(result: Tested, settings: PrivacySettings) -> parts.Parts:
-    """ROC and AUC against their ceilings."""
     seen = ", and p = 1: every answer is seen" * METHODS[settings.method].plans_products
     yield parts.Section("Is one record in the data?", parts.words("privacy-membership", seen=seen))
     if not result.tests:
@@ -566,7 +513,6 @@ def membership(result: Tested, settings: PrivacySettings) -> parts.Parts:
 
 
 def _audits(result: Tested, settings: PrivacySettings) -> parts.Parts:
-    """What the same runs prove of ε, beside what is promised."""
     yield parts.Section("An audit beside the promise")
     rows = [
         {
@@ -590,30 +536,32 @@ def _roc(result: Tested, settings: PrivacySettings) -> Panel:
         Curve(f"{NAMES[kind]}, area {test.auc:.2f}", *test.roc(), colour=COLOURS[kind])
         for kind, test in result.tests.items()
     ]
-    curves += _ceilings(result.gaussian_roc, result.permitted_roc)
+    curves += _ceilings(*(result.ceilings[one] for one in ("alarms", "gaussian", "permitted")))
     curves.append(Curve("coin toss", [0.0, 1.0], [0.0, 1.0], colour="guide", guide=True))
     title = f"Telling two neighbours apart at ε = {short(settings.epsilon)}"
     whole = (0.0, 1.0)
     return Panel.of("neighbours_roc", curves, key="roc", title=title, x_range=whole, y_range=whole)
 
 
-def _ceilings(gaussian: tuple[Array, Array], permitted: tuple[Array, Array]) -> list[Curve]:
+def _ceilings(x: Any, gaussian: Any, permitted: Any) -> list[Curve]:
     """The most that noise of this kind lets through, and that its guarantee does."""
     return [
-        Curve("most with Gaussian noise", *gaussian, colour="text", guide=True),
-        Curve("most that (ε, δ) permits", *permitted, colour="accent", guide=True),
+        Curve("most with Gaussian noise", x, gaussian, colour="text", guide=True),
+        Curve("most that (ε, δ) permits", x, permitted, colour="accent", guide=True),
     ]
 
 
 def _areas(result: Tested, settings: PrivacySettings) -> Panel:
+    areas = result.areas
+    budgets = areas["epsilon"]
     curves = [
-        Curve(f"{NAMES[kind]}, expected", result.budgets, areas, colour=COLOURS[kind])
-        for kind, areas in result.expected.items()
+        Curve(f"{NAMES[kind]}, expected", budgets, areas[f"expected_{kind}"], colour=COLOURS[kind])
+        for kind in result.promised
     ]
     for kind, test in result.tests.items():
         at, look = [settings.epsilon], COLOURS[kind]
         curves.append(Curve(f"{NAMES[kind]}, measured", at, [test.auc], colour=look, marker=True))
-    curves += _ceilings((result.budgets, result.gaussian), (result.budgets, result.permitted))
+    curves += _ceilings(budgets, areas["gaussian_ceiling"], areas["permitted"])
     return Panel.of("auc", curves, x_title=f"budget ε (δ = {short(settings.delta)})")
 
 
@@ -658,7 +606,6 @@ def accountants(result: Accounts, settings: PrivacySettings) -> parts.Parts:
 
 
 def paper_figure(result: Curves, settings: PrivacySettings) -> parts.Parts:
-    """The panel with its verdict."""
     entry = figure(settings.figure)
     yield entry.verdict
     panel = Panel.of(

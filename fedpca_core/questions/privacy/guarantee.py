@@ -3,14 +3,13 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core import gaussian_privacy as gaussian
-from fedpca_core.errors import require
-from fedpca_core.guarantee import Unit, meanings
+from fedpca_core.errors import InvalidInput, require
+from fedpca_core.guarantee import meanings
 from fedpca_core.papers import fedpower
 from fedpca_core.privacy import (
     Guarantee,
@@ -24,7 +23,6 @@ from fedpca_core.privacy import (
 from fedpca_core.privacy.calibration import by_coin, comparison
 from fedpca_core.questions.privacy import build
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.settings import Value
 from fedpca_core.steps import Run, Step
 from fedpca_core.study.facts import counted
 from fedpca_core.study.limits import Cost
@@ -34,8 +32,6 @@ from fedpca_core.study.study import Study
 
 @dataclass(frozen=True)
 class StatedGuarantee:
-    """The guarantee of one run."""
-
     #: Of the curve it belongs to, where a view has several.
     label: str
     #: Epsilon that was asked for; published noise gives a smaller one.
@@ -45,8 +41,6 @@ class StatedGuarantee:
 
 @dataclass(frozen=True)
 class Promises:
-    """What a view guarantees."""
-
     #: Empty where no epsilon can be stated.
     stated: tuple[StatedGuarantee, ...]
     #: Why not.
@@ -71,10 +65,10 @@ class Promises:
 class Promise(Study[PrivacySettings, Promises]):
     """The guarantee, or why there is none; needs no data and takes a moment."""
 
-    key: ClassVar[str] = "guarantee"
-    title: ClassVar[str] = "What is guaranteed"
-    most: ClassVar[Cost] = Cost(megabytes=50, seconds=10)
-    reads: ClassVar[frozenset[str]] = frozenset(PrivacySettings.parameters())
+    key = "guarantee"
+    title = "What is guaranteed"
+    most = Cost(megabytes=50, seconds=10)
+    reads = frozenset(PrivacySettings.parameters())
 
     def wanted(self, settings: PrivacySettings) -> bool:
         return settings.view != "ways"  # each way states its own beside its run
@@ -109,27 +103,22 @@ def promised(settings: PrivacySettings, data: OwnData | None = None) -> Promises
     """
     if settings.view == "figures":
         return _of_a_figure(settings)
-    found, public = _of_a_run(settings, data), build.public_setting(settings, data)
+    c, found, public = settings, build.stated(settings, data), build.public_setting(settings, data)
     few, most = int(public.samples.min()), int(public.samples.max())
-    return replace(found, read=counted(public.features, public.clients, few, most))
-
-
-def _of_a_run(c: PrivacySettings, data: OwnData | None) -> Promises:
-    found = build.stated(c, data)
+    promises = Promises((), found.reason, read=counted(public.features, public.clients, few, most))
     if found.reason:
-        return Promises((), found.reason)
+        return promises
     found = found.stated()
     record = fedpower.ROW_OF_A_NETWORK if c.problem == "blocks" else ""
-    stated = (StatedGuarantee("", c.epsilon, found),)
+    promises = replace(promises, stated=(StatedGuarantee("", c.epsilon, found),), record=record)
     if not found.private:
-        return Promises(stated, record=record)
-    warning = warn_delta(c.delta, build.public_setting(c, data).samples) or ""
+        return promises
     excess = None
     if c.trusted == "nobody" and c.calibration != "source":
-        kinds = ("published", "exact")
-        published, exact = (build.noise_for(c, kind, data=data) for kind in kinds)
+        published, exact = (build.noise_for(c, kind, data=data) for kind in ("published", "exact"))
         excess = published / exact
-    return Promises(stated, "", excess, warning, record, _others(c, data, found))
+    warning = warn_delta(c.delta, public.samples) or ""
+    return replace(promises, excess=excess, warning=warning, others=_others(c, data, found))
 
 
 def _others(c: PrivacySettings, data: OwnData | None, found: Guarantee) -> dict[str, Guarantee]:
@@ -140,10 +129,15 @@ def _others(c: PrivacySettings, data: OwnData | None, found: Guarantee) -> dict[
     neighbour = found
     if trust is not None and not trust.colluding:
         neighbour = build.stated(c, data, towards=replace(trust, colluding=1)).stated()
-    units = _units(found, build.unit(c), int(samples.max()))
+
+    def units_at(count: int) -> dict[str, Guarantee]:
+        """What the same noise means for every unit at a client of so many records."""
+        return meanings(found.of_one_record(build.unit(c), count), count)
+
+    units = units_at(int(samples.max()))
     if c.calibration == "source" and trust is None:
         # Noise that fits each client's own unit: one record of a small client has more to lose.
-        small = _units(found, build.unit(c), int(samples.min()))
+        small = units_at(int(samples.min()))
         everything = list(small.values())[-1]
         units = {
             label: max(row, small.get(label, everything), key=lambda each: each.mu)
@@ -156,15 +150,10 @@ def _others(c: PrivacySettings, data: OwnData | None, found: Guarantee) -> dict[
     }
 
 
-def _units(found: Guarantee, unit: Unit, samples: int) -> dict[str, Guarantee]:
-    """What the guarantee of a unit means for other ones at a client of so many records."""
-    return meanings(found.of_one_record(unit, samples), samples)
-
-
 def _of_a_figure(c: PrivacySettings) -> Promises:
     entry = fedpower.figure(c.figure)
     model = fedpower.MODELS[entry.model]
-    size = model.sizes[build.size_of(c)]
+    size = model.sizes["paper" if c.paper_size else "live"]
     setting = build.even_setting(size.features, fedpower.CLIENTS, size.samples, 1.0)
     stated = []
     for variant in entry.variants:
@@ -178,8 +167,6 @@ def _of_a_figure(c: PrivacySettings) -> Promises:
 
 @dataclass(frozen=True, eq=False)
 class Accounts:
-    """How much noise a budget takes."""
-
     #: Columns accountant, multiplier (noise over sensitivity), sensitivity, noise, ratio (to the
     #: exact noise), true_epsilon (by exact sensitivity and composition).
     table: pd.DataFrame
@@ -203,19 +190,21 @@ class Accounts:
 class Accountants(Study[PrivacySettings, Accounts]):
     """Every accountant's noise for the budget, dp-accounting's included."""
 
-    key: ClassVar[str] = "accountants"
-    title: ClassVar[str] = "Accountants"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "accountants")
-    most: ClassVar[Cost] = Cost(megabytes=100, seconds=60)
+    key = "accountants"
+    title = "Accountants"
+    opened_by = ("view", "accountants")
+    most = Cost(megabytes=100, seconds=60)
     #: Of the view only what is accounted the other way round is read.
-    reads: ClassVar[frozenset[str]] = frozenset(
+    reads = frozenset(
         {"multiplier", "coin"}
         | {name for name, p in PrivacySettings.parameters().items() if not p.view}
     )
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Accounts]:
         c = settings
-        build.require_budget(c)
+        if not build.accountable(c):
+            raise InvalidInput(build.refusal(c).reason)
+        build.require_bound(c)
         build.require_single_uploads(c)
         require(
             math.isfinite(c.epsilon),
@@ -225,13 +214,15 @@ class Accountants(Study[PrivacySettings, Accounts]):
         public, bought = build.public_setting(c, data), build.budget(c)
         width, norm, records = build.columns(c), bought.clip, float(public.samples.mean())
         several = build.several(c, public)
-        counted = build.counted(c)
+        # Releases at full sensitivity: one at the source and of orthogonal probes.
+        one = c.calibration == "source" or build.method(c, 0.0).one_release
+        counted = 1 if one else c.products
         if counted < c.products:
             width = max(2, width)  # all probes side by side, or the whole matrix
         exact = several * float(exact_sensitivity(width, records, norm))
         published = several * float(published_sensitivity(build.columns(c), records, norm))
         left = bought.for_products
-        table = comparison(left, c.delta, counted).drop(columns=["ratio", "true_epsilon"])
+        table = comparison(left, c.delta, counted)
         # The paper's theorem has its own sensitivity, and counts every product.
         table.loc[0, "multiplier"] = published_multiplier(left, c.delta, c.products)
         table["sensitivity"] = np.where(np.arange(len(table)) == 0, published, exact)

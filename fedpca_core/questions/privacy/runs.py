@@ -1,8 +1,9 @@
 """Runs of one method from several seeds, and the ways to spend one ε that they follow."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any, cast
 
 import numpy as np
@@ -22,6 +23,8 @@ from fedpca_core.questions.privacy import build
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.steps import Part, Step, in_turn, part
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import names
+from fedpca_core.study.study import stacked
 
 
 def run_seeds(seed: int, count: int) -> list[int]:
@@ -41,6 +44,8 @@ class Repeated:
     sines: Array
     #: (communications + 1,) float64: Mean over the repetitions, cumulative over clients.
     bytes_up: Array
+    #: Of noise at the source, or what a way to spend a budget states.
+    guarantee: Guarantee | None = None
 
     @property
     def middle(self) -> Array:
@@ -49,7 +54,6 @@ class Repeated:
 
     @property
     def quartiles(self) -> tuple[Array, Array]:
-        """Lower and upper quartile over the repetitions."""
         low, high = np.quantile(self.sines, [0.25, 0.75], axis=0)
         return low, high
 
@@ -59,7 +63,7 @@ class Repeated:
         return float(self.middle[-1])
 
     def table(self, name: str, label: str) -> pd.DataFrame:
-        """Median and quartiles after each communication, with ``label`` in a column ``name``."""
+        """Median and quartiles after each communication; ``label`` in a column ``name``."""
         low, high = self.quartiles
         return pd.DataFrame(
             {
@@ -90,47 +94,6 @@ def traced(
     return simulation.trace()
 
 
-def repeat(
-    problem: Problem,
-    run: Algorithm,
-    rounds: int,
-    wire: Channel,
-    seeds: Sequence[int],
-    text: str,
-    components: int | None = None,
-) -> Part[Repeated]:
-    """Run a method from several seeds; ``components`` are sought, by default the method's own."""
-    traces = []
-    for seed, share in in_turn(seeds):
-        steps = traced(problem, run, rounds, seed, wire, text)
-        traces.append((yield from part(steps, *share)))
-    return gathered(traces, problem.target(components or run.components))
-
-
-def gathered(traces: Sequence[Trace], target: Array) -> Repeated:
-    """Runs of one method side by side.
-
-    A method may end early (block Krylov, no direction left); it then keeps its estimate.
-    """
-    sines = [largest_sine(trace.estimates, target) for trace in traces]
-    longest = max(len(values) for values in sines)
-    run, times = traces[0].algorithm, np.arange(longest)
-    if run.plans_products:
-        times = communication_times(cast(FedPower, run))
-    sent = _even([trace.bytes_up for trace in traces], longest)
-    return Repeated(times, _even(sines, longest), sent.mean(axis=0))
-
-
-def _even(found: Sequence[Array | IntArray], longest: int) -> Array:
-    """Curves below each other, each kept at its last value."""
-    padded = [np.pad(one, (0, longest - len(one)), mode="edge") for one in found]
-    return np.stack(padded).astype(np.float64)
-
-
-#: Rounds of an iterative method on data with noise at the source: they cost no privacy.
-ROUNDS = 40
-
-
 @dataclass(frozen=True)
 class WayRun:
     """One run to make: data as the method sees them, the method, its rounds and its channel."""
@@ -139,23 +102,56 @@ class WayRun:
     algorithm: Algorithm
     rounds: int
     channel: Channel
-    guarantee: Guarantee
+    guarantee: Guarantee | None = None
+
+
+def repeated(
+    runs: Iterable[WayRun], seeds: Sequence[int], target: Array, text: str
+) -> Part[Repeated]:
+    """Runs of one method, one from each seed.
+
+    A method may end early (block Krylov, no direction left); it then keeps its estimate.
+    """
+    traces = []
+    for one, (seed, share) in zip(runs, in_turn(seeds), strict=False):
+        steps = traced(one.problem, one.algorithm, one.rounds, seed, one.channel, text)
+        traces.append((yield from part(steps, *share)))
+    sines = [largest_sine(trace.estimates, target) for trace in traces]
+    times = np.arange(max(map(len, sines)))
+
+    def even(found: Sequence[Array | IntArray]) -> Array:
+        """Curves below each other, each kept at its last value."""
+        padded = [np.pad(curve, (0, len(times) - len(curve)), mode="edge") for curve in found]
+        return np.stack(padded).astype(np.float64)
+
+    sent = even([trace.bytes_up for trace in traces]).mean(axis=0)
+    if one.algorithm.plans_products:
+        times = communication_times(cast(FedPower, one.algorithm))
+    return Repeated(times, even(sines), sent, one.guarantee)
+
+
+def tabled(runs: Mapping[str, Repeated], name: str, ends: str) -> dict[str, pd.DataFrame]:
+    """Curves of runs by label, and under the name of ``ends`` where each comes to."""
+    tables = [run.table(name, label) for label, run in runs.items()]
+    return {ends: stacked(table.iloc[[-1]] for table in tables), "curves": stacked(tables)}
+
+
+#: Rounds of an iterative method on data with noise at the source: they cost no privacy.
+ROUNDS = 40
 
 
 @dataclass(frozen=True)
 class Way:
     """One way to spend a budget."""
 
-    #: "{method}" stands for the method that is set.
-    name: str
+    key: str
     #: From settings, records, seed and the visitor's own file to the run.
     trial: Callable[[PrivacySettings, Problem, int, OwnData | None], WayRun]
     #: Whether clients rely on each other, and on sums that hide single uploads.
     trusting: bool = False
 
     def title(self, settings: PrivacySettings) -> str:
-        """What the way is called with these settings."""
-        return self.name.format(method=METHODS[settings.method].title)
+        return names("way-names")[self.key].format(method=METHODS[settings.method].title)
 
 
 def _on_products(method: str, calibration: str, **changes: Any) -> Callable[..., WayRun]:
@@ -184,8 +180,7 @@ def _remembered(c: PrivacySettings, problem: Problem, seed: int, data: OwnData |
     noise, public = build.noise_for(once, data=data), build.public_setting(once, data)
     run = noisy(SSI(c.components), noise, ROUNDS, remembers=True)
     stated = build.accounted(once, run, public).stated()
-    met = build.bounded(once, problem, seed)
-    return WayRun(met, run, ROUNDS, build.channel(once), stated)
+    return WayRun(build.bounded(once, problem, seed), run, ROUNDS, build.channel(once), stated)
 
 
 def _at_the_source(
@@ -209,42 +204,25 @@ def _at_the_source(
 
 
 #: Noise at the source for the method and the trust that are set.
-SOURCE = Way("{method}, once at the source", _at_the_source())
+SOURCE = Way("source", _at_the_source())
 #: Every way by its key, those that trust nobody first.
 WAYS: Mapping[str, Way] = {
-    "published": Way("FedPower, published noise", _on_products("fedpower", "published")),
-    "exact": Way("FedPower, exact noise", _on_products("fedpower", "exact")),
-    "single": Way(
-        "FedPower at p = 1, T = 6",
-        _on_products("fedpower", "exact", local_steps=1, products=6),
-    ),
-    "orthogonal": Way("Block Krylov, probes count as one", _on_products("block_krylov", "exact")),
-    "remembered": Way("SSI, answers from memory count as one", _remembered),
-    "source": Way(
-        "{method}, once at the source",
-        _at_the_source(trusted="nobody"),
-    ),
-    "covariance": Way("Noisy covariance, one round", _at_the_source("centralized", "nobody")),
-    "shared_products": Way("FedPower at p = 1, shared noise", _shared("fedpower"), trusting=True),
-    "shared_orthogonal": Way("Block Krylov, shared noise", _shared("block_krylov"), trusting=True),
-    "shared_covariance": Way(
-        "Noisy covariance, shared noise",
-        _at_the_source("centralized", "clients"),
-        trusting=True,
-    ),
-    "shared_source": Way(
-        "Block Krylov, shared noise once at the source",
-        _at_the_source("block_krylov", "clients"),
-        trusting=True,
-    ),
-    "colluding": Way(
-        "The same, half may collude",
-        _at_the_source("centralized", "clients", half_colludes=True),
-        trusting=True,
-    ),
+    way.key: way
+    for way in (
+        Way("published", _on_products("fedpower", "published")),
+        Way("exact", _on_products("fedpower", "exact")),
+        Way("single", _on_products("fedpower", "exact", local_steps=1, products=6)),
+        Way("orthogonal", _on_products("block_krylov", "exact")),
+        Way("remembered", _remembered),
+        Way("source", _at_the_source(trusted="nobody")),
+        Way("covariance", _at_the_source("centralized", "nobody")),
+        Way("shared_products", _shared("fedpower"), trusting=True),
+        Way("shared_orthogonal", _shared("block_krylov"), trusting=True),
+        Way("shared_covariance", _at_the_source("centralized", "clients"), trusting=True),
+        Way("shared_source", _at_the_source("block_krylov", "clients"), trusting=True),
+        Way("colluding", _at_the_source("centralized", "clients", half_colludes=True), True),
+    )
 }
-
-
 #: Kinds of runs without an ε.
 QUIET, MASKED = "none", "masked"
 
@@ -255,14 +233,10 @@ def spend(
     problem: Problem,
     seeds: Sequence[int],
     data: OwnData | None = None,
-) -> Part[tuple[Repeated, Guarantee]]:
+) -> Part[Repeated]:
     """Run one way from several seeds, each with noise of its own."""
-    traces, title = [], way.title(settings)
-    for seed, share in in_turn(seeds):
-        one = way.trial(settings, problem, seed, data)
-        steps = traced(one.problem, one.algorithm, one.rounds, seed, one.channel, title)
-        traces.append((yield from part(steps, *share)))
-    return gathered(traces, problem.target(settings.components)), one.guarantee
+    trials = (way.trial(settings, problem, seed, data) for seed in seeds)
+    return repeated(trials, seeds, problem.target(settings.components), way.title(settings))
 
 
 def noisy_runs(
@@ -274,7 +248,7 @@ def noisy_runs(
     """
     c = settings
     if kind == "source":
-        return (yield from spend(SOURCE, c, build.records(c, data), seeds, data))[0]
+        return spend(SOURCE, c, build.records(c, data), seeds, data)
     if kind in (QUIET, MASKED):
         problem, run = build.records(c, data), build.method(c, 0.0)
         open_ = replace(c, trusted="nobody", upload_noise=c.upload_noise * (kind == MASKED))
@@ -287,5 +261,6 @@ def noisy_runs(
     at_source = c.calibration == "source" and math.isfinite(c.epsilon)
     if at_source and not run.plans_products:
         rounds = ROUNDS  # as the run it is compared with
-    sought = c.components  # a stand-in for FedPower has its surplus columns as components
-    return (yield from repeat(problem, run, rounds, wire, seeds, text, sought))
+    # A stand-in for FedPower has its surplus columns as components.
+    sought = problem.target(c.components)
+    return repeated(repeat(WayRun(problem, run, rounds, wire)), seeds, sought, text)

@@ -1,15 +1,16 @@
-"""The settings of the Privacy page: data, budget, run and view as parameters."""
+"""The settings of the Privacy page: data, budget, run and view as parameters; its presets."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from fedpca_core.algorithms.registry import METHODS, Titles, without_effect
+from fedpca_core.algorithms.registry import METHODS, titles, without_effect
 from fedpca_core.papers.fedpower import FIGURES
 from fedpca_core.settings import Settings, because, choice, number, scale, switch
 from fedpca_core.study.own_table import TABLE_FIELDS
 from fedpca_core.study.pca_settings import ConvergeSettings
+from fedpca_core.study.preset import Preset
 from fedpca_core.study.world import (
     CLIENTS_NAMED,
     EMPTY_IS_ZERO,
@@ -22,7 +23,7 @@ from fedpca_core.study.world import (
 #: Real records, and the visitor's own.
 REAL = ("digits", "fashion_mnist", "olivetti", "auto", "table")
 #: What seeks the pooled subspace, whether its noise can be accounted or not.
-PRIVATE = Titles(lambda method: method.compared or bool(method.accounts))
+PRIVATE = titles(lambda method: method.compared or bool(method.accounts))
 
 #: Why parameters make no difference here, and which.
 ALONE = "Each client adds all the noise by itself."
@@ -73,7 +74,7 @@ class PrivacySettings(Settings):
     alignment: bool = switch(True, "Align uploads", key="align")
     public_reference: bool = switch(False, "Reference is public", key="public")
     literal: bool = switch(False, "Literal uploads")
-    draws: int = scale(0, "Clients drawn per round", tuple(range(51)), names={0: "everybody"})
+    draws: int = scale(0, "Clients drawn per round", grid=tuple(range(51)), names={0: "everybody"})
     upload_noise: float = shared("upload_noise")
     repetitions: int = number(10, "Repetitions", 1, 30)
     seed: int = shared("seed")
@@ -129,3 +130,38 @@ class PrivacySettings(Settings):
             (ways, "Every way draws, and protects, all clients.", ("draws", "public_reference")),
             (self.unit != "client", COIN_OF_CLIENTS, "coin"),
         )
+
+
+#: FAPS stands for the methods that have an ε only at the source; ten seeds.
+_WAYS = PrivacySettings(view="ways", method="faps", repetitions=10)
+#: Real records with clip norms that suit their units: most records around their mean are shorter.
+_REAL = {
+    "digits": replace(_WAYS, problem="digits", clip_norm=3.0, mean_clip=5.0),
+    "garments": replace(_WAYS, problem="fashion_mnist", clip_norm=5.0, mean_clip=10.0),
+    "faces": replace(_WAYS, problem="olivetti", clip_norm=3.0, mean_clip=10.0),
+    "traffic": replace(_WAYS, problem="auto", clip_norm=10.0, mean_clip=20.0),
+}
+
+#: All ways to spend one ε, for sizes of Model I and for each real data set.
+PRESETS = (
+    *(
+        Preset(
+            f"ways-{features}-{records}",
+            f"Ways to spend ε: {features} features, {records:,} records",
+            "A noisy covariance in one round beats noise on every product; noise that is shared "
+            "beats both.",
+            replace(_WAYS, features=features, samples=records),
+        )
+        for records in (30_000, 2_000)
+        for features in (40, 100, 200)
+    ),
+    *(
+        Preset(
+            f"ways-{name}",
+            f"Ways to spend ε: {name}",
+            "Records as they come: clipped, centred on a noisy mean that is paid for.",
+            settings,
+        )
+        for name, settings in _REAL.items()
+    ),
+)

@@ -3,16 +3,16 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms import FedPower
-from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.papers.fedpower import MODELS, algorithm, figure
-from fedpca_core.privacy import Guarantee, releases_made, spent
+from fedpca_core.privacy import releases_made, spent
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.questions import costs
 from fedpca_core.questions.privacy import build
@@ -22,10 +22,12 @@ from fedpca_core.questions.privacy.runs import (
     QUIET,
     WAYS,
     Repeated,
+    WayRun,
     noisy_runs,
-    repeat,
+    repeated,
     run_seeds,
     spend,
+    tabled,
     traced,
 )
 from fedpca_core.questions.privacy.settings import PrivacySettings
@@ -38,34 +40,15 @@ from fedpca_core.study.sweep import Measured, Point, Sweep, Swept
 
 
 @dataclass(frozen=True, eq=False)
-class Spending:
-    """What each client whose records are not public has released and spent in one run."""
-
-    #: (clients,) int64.
-    releases: IntArray
-    #: (clients,) float64.
-    epsilon: Array
-    clip_norm: float
-    #: Their names, or their numbers counted from 0.
-    clients: tuple[str, ...]
-
-    @property
-    def range(self) -> tuple[int, int]:
-        """Fewest and most releases of any client."""
-        return int(self.releases.min()), int(self.releases.max())
-
-
-@dataclass(frozen=True, eq=False)
 class PrivateRuns:
-    """Repeated runs that differ in their noise."""
-
     #: By noise: "exact", "published", "source", "masked" or "none"; as it is set comes first.
     runs: Mapping[str, Repeated]
     #: Predicted sine of the final angle, where noise on FedPower's products is taken apart
     #: (simulation only).
     floor: float | None = None
-    #: Of the first repetition, where clients are drawn.
-    spending: Spending | None = None
+    #: What each client whose records are not public has released and spent in the first
+    #: repetition, where clients are drawn: client (its name, or its number), releases, epsilon.
+    spending: pd.DataFrame | None = None
 
     @property
     def rounds(self) -> int:
@@ -76,10 +59,10 @@ class PrivateRuns:
 class PrivateRun(Study[PrivacySettings, PrivateRuns]):
     """The run as it is set, the same with other kinds of noise, and without noise."""
 
-    key: ClassVar[str] = "private_run"
-    title: ClassVar[str] = "Convergence under a budget"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "run")
-    seconds: ClassVar[float] = 300.0
+    key = "private_run"
+    title = "Convergence under a budget"
+    opened_by = ("view", "run")
+    seconds = 300.0
     look: ClassVar[Mapping[str, Any]] = {"repetitions": 1}
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
@@ -90,9 +73,10 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         yield Step(0.0, "Drawing the data")
         problem = build.build_problem(c, data)
         seeds = run_seeds(c.seed, c.repetitions)
-        kinds = _kinds(c)
+        masked = not build.accountable(c) and c.upload_noise and c.calibration != "source"
+        kinds = [*([MASKED] if masked else []), *build.kinds(c), QUIET]
         runs: dict[str, Repeated] = {}
-        for kind, share in in_turn(kinds):
+        for kind, share in in_turn(kinds):  # the run as it is set first
             try:
                 runs[kind] = yield from part(noisy_runs(c, kind, seeds, data), *share)
             except InvalidInput:
@@ -111,34 +95,18 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         trace = yield from part(
             traced(problem, run, run.rounds, c.seed, quiet, "Adding up what was spent"), 0.99, 1.0
         )
-        norm = build.treatment(c)[1]
-        true = spent(trace, run, delta=c.delta, clip_norm=norm)
-        names = problem.client_names or tuple(map(str, range(problem.clients)))
-        kept = run.protected(problem.clients)
-        who = tuple(names[client] for client in kept)
-        return PrivateRuns(runs, floor, Spending(releases_made(trace)[kept], true[kept], norm, who))
+        spending = pd.DataFrame(
+            {
+                "client": problem.client_names or [str(one) for one in range(problem.clients)],
+                "releases": releases_made(trace),
+                "epsilon": spent(trace, run, delta=c.delta, clip_norm=build.treatment(c)[1]),
+            }
+        )
+        kept = spending.iloc[run.protected(problem.clients)].reset_index(drop=True)
+        return PrivateRuns(runs, floor, kept)
 
     def tables(self, result: PrivateRuns, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
-        curves = [run.table("noise", kind) for kind, run in result.runs.items()]
-        summary = pd.concat([curve.iloc[[-1]] for curve in curves], ignore_index=True)
-        tables = {"summary": summary, "curves": pd.concat(curves, ignore_index=True)}
-        if result.spending is not None:
-            tables["spending"] = pd.DataFrame(
-                {
-                    "client": result.spending.clients,
-                    "releases": result.spending.releases,
-                    "epsilon": result.spending.epsilon,
-                }
-            )
-        return tables
-
-
-def _kinds(c: PrivacySettings) -> list[str]:
-    """Kinds of noise to compare, the run as it is set first."""
-    found = list(build.kinds(c))
-    if not build.accountable(c) and c.upload_noise and c.calibration != "source":
-        found.insert(0, MASKED)
-    return [*found, QUIET]
+        return tabled(result.runs, "noise", "summary") | super().tables(result, settings)
 
 
 #: Finite budgets of every sweep over ε.
@@ -152,7 +120,7 @@ LENGTHS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40)
 class PrivateSweep(Sweep[PrivacySettings]):
     """A sweep whose seeds are of starts and noise; the data keep the settings' own seed."""
 
-    seconds: ClassVar[float] = 300.0
+    seconds = 300.0
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
         return run_seeds(settings.seed, settings.repetitions)
@@ -185,19 +153,19 @@ class PrivateSweep(Sweep[PrivacySettings]):
 class PriceOfBudget(PrivateSweep):
     """The final distance against the budget."""
 
-    key: ClassVar[str] = "price_of_epsilon"
-    title: ClassVar[str] = "Price of ε"
-    along: ClassVar[tuple[str, Sequence[Value]]] = ("epsilon", WITH_INFINITE)
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "utility")
+    key = "price_of_epsilon"
+    title = "Price of ε"
+    along = ("epsilon", WITH_INFINITE)
+    opened_by = ("view", "utility")
 
 
 class PriceOfProducts(PrivateSweep):
     """The final distance of runs of different lengths that spend the same budget."""
 
-    key: ClassVar[str] = "price_of_products"
-    title: ClassVar[str] = "One budget over more and more products"
-    along: ClassVar[tuple[str, Sequence[Value]]] = ("products", LENGTHS)
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "utility")
+    key = "price_of_products"
+    title = "One budget over more and more products"
+    along = ("products", LENGTHS)
+    opened_by = ("view", "utility")
 
     def at(self, settings: PrivacySettings, value: Value, seed: int) -> PrivacySettings:
         length = int(value)  # type: ignore[arg-type]
@@ -233,43 +201,33 @@ ALIKE = 1.02
 
 
 @dataclass(frozen=True, eq=False)
-class ClientsSpent:
-    """One way, from several starts and with fresh noise in each."""
-
-    title: str
-    #: Whether clients rely on each other, and on sums that hide single uploads.
-    trusting: bool
-    run: Repeated
-    #: (communications + 1,) float64: Of one client, cumulative.
-    bytes_up: Array
-    guarantee: Guarantee
-
-
-@dataclass(frozen=True, eq=False)
 class Ways:
     """Every way that could be taken, and the sentences of those that could not."""
 
-    spent: Mapping[str, ClientsSpent]
+    #: By key of `WAYS`, each with what it guarantees.
+    spent: Mapping[str, Repeated]
+    #: By title.
     refusals: Mapping[str, str]
+    clients: int
 
-    def best(self, *, trusting: bool) -> ClientsSpent | None:
-        """The way that ends closest, among those that trust or do not.
+    def best(self, *, trusting: bool) -> str | None:
+        """Key of the way that ends closest, among those that trust or do not.
 
         Ways that end alike are told apart by what they send.
         """
-        some = [one for one in self.spent.values() if one.trusting == trusting]
-        closest = min((one.run.final for one in some), default=0.0)
-        alike = [one for one in some if one.run.final <= ALIKE * closest]
-        return min(alike, key=lambda one: one.bytes_up[-1], default=None)
+        some = {key: one for key, one in self.spent.items() if WAYS[key].trusting == trusting}
+        closest = min((one.final for one in some.values()), default=0.0)
+        alike = [key for key, one in some.items() if one.final <= ALIKE * closest]
+        return min(alike, key=lambda key: some[key].bytes_up[-1], default=None)
 
 
 class WaysToSpend(Study[PrivacySettings, Ways]):
     """Every way at the budget that is set, over rounds and bytes."""
 
-    key: ClassVar[str] = "ways_to_spend"
-    title: ClassVar[str] = "Ways to spend ε"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "ways")
-    seconds: ClassVar[float] = 300.0
+    key = "ways_to_spend"
+    title = "Ways to spend ε"
+    opened_by = ("view", "ways")
+    seconds = 300.0
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
         return costs.private(settings, data, len(WAYS) * settings.repetitions)
@@ -285,32 +243,31 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
         yield Step(0.0, "Drawing the data")
         problem = build.records(settings, data)
         seeds = run_seeds(settings.seed, settings.repetitions)
-        spent: dict[str, ClientsSpent] = {}
+        spent: dict[str, Repeated] = {}
         refusals: dict[str, str] = {}
         for (key, way), share in in_turn(WAYS.items()):
             title = way.title(settings)
             try:
-                run, stated = yield from part(spend(way, settings, problem, seeds, data), *share)
-                sent = run.bytes_up / problem.clients
-                spent[key] = ClientsSpent(title, way.trusting, run, sent, stated)
+                spent[key] = yield from part(spend(way, settings, problem, seeds, data), *share)
             except InvalidInput as refusal:
                 refusals[title] = str(refusal)
-            yield Step(share[1], title, Ways(dict(spent), dict(refusals)))
-        return Ways(spent, refusals)
+            yield Step(share[1], title, Ways(dict(spent), dict(refusals), problem.clients))
+        return Ways(spent, refusals, problem.clients)
 
     def tables(self, result: Ways, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
         rows = []
         for key, one in result.spent.items():
-            low, high = one.run.quartiles
+            assert one.guarantee is not None
+            low, high = one.quartiles
             rows.append(
                 {
                     "way": key,
-                    "title": one.title,
-                    "median": one.run.final,
+                    "title": WAYS[key].title(settings),
+                    "median": one.final,
                     "lower_quartile": low[-1],
                     "upper_quartile": high[-1],
-                    "communications": len(one.run.middle) - 1,
-                    "bytes_up": one.bytes_up[-1],
+                    "communications": len(one.times) - 1,
+                    "bytes_up": one.bytes_up[-1] / result.clients,
                     "epsilon": one.guarantee.epsilon,
                     "noise": one.guarantee.noise,
                     "releases": one.guarantee.releases,
@@ -318,21 +275,19 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
                     **one.guarantee.terms(),
                 }
             )
-        curves = [one.run.table("way", key) for key, one in result.spent.items()]
-        tables = {"ways": pd.DataFrame(rows), "curves": pd.concat(curves, ignore_index=True)}
+        tables = tabled(result.spent, "way", "ways") | {"ways": pd.DataFrame(rows)}
         if result.refusals:
-            refused = pd.DataFrame(result.refusals.items(), columns=["way", "refusal"])
-            tables["refused"] = refused
+            tables["refused"] = pd.DataFrame(result.refusals.items(), columns=["way", "refusal"])
         return tables
 
 
 class WaysOverBudget(PrivateSweep):
     """Where every way ends, against the budget."""
 
-    key: ClassVar[str] = "ways_over_budget"
-    title: ClassVar[str] = "Ways to spend ε, against ε"
-    along: ClassVar[tuple[str, Sequence[Value]]] = ("epsilon", BUDGETS)
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "ways")
+    key = "ways_over_budget"
+    title = "Ways to spend ε, against ε"
+    along = ("epsilon", BUDGETS)
+    opened_by = ("view", "ways")
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
         return run_seeds(settings.seed, min(RUNS, settings.repetitions))
@@ -343,7 +298,7 @@ class WaysOverBudget(PrivateSweep):
         found: dict[str, dict[str, float]] = {}
         for (key, way), share in in_turn(WAYS.items()):
             try:
-                run, _ = yield from part(spend(way, settings, problem, [seed], data), *share)
+                run = yield from part(spend(way, settings, problem, [seed], data), *share)
             except InvalidInput:
                 continue  # said beside the runs at the budget that is set
             found[key] = {"sin_theta": run.final}
@@ -360,17 +315,17 @@ class PaperFigure(Study[PrivacySettings, Curves]):
     The paper does not say how many data sets it used.
     """
 
-    key: ClassVar[str] = "fedpower_figure"
-    title: ClassVar[str] = "The paper's figures"
-    opened_by: ClassVar[tuple[str, Value] | None] = ("view", "figures")
-    most: ClassVar[Cost] = Cost(megabytes=100, seconds=120)
-    reads: ClassVar[frozenset[str]] = frozenset({"figure", "paper_size", "repetitions", "seed"})
-    seconds: ClassVar[float] = 300.0
+    key = "fedpower_figure"
+    title = "The paper's figures"
+    opened_by = ("view", "figures")
+    most = Cost(megabytes=100, seconds=120)
+    reads = frozenset({"figure", "paper_size", "repetitions", "seed"})
+    seconds = 300.0
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Curves]:
         entry = figure(settings.figure)
         model = MODELS[entry.model]
-        size = model.sizes[build.size_of(settings)]
+        size = model.sizes["paper" if settings.paper_size else "live"]
         yield Step(0.0, "Drawing the data")
         problem = model.draw(size, settings.seed)
         seeds = run_seeds(settings.seed, settings.repetitions)
@@ -378,14 +333,11 @@ class PaperFigure(Study[PrivacySettings, Curves]):
         curves: dict[str, Repeated] = {}
         for variant, share in in_turn(entry.variants, 1 / (1 + len(entry.variants))):
             run = algorithm(entry, variant, size.samples)
-            steps = repeat(problem, run, run.rounds, wire, seeds, variant.label)
+            runs = repeat(WayRun(problem, run, run.rounds, wire))
+            steps = repeated(runs, seeds, problem.target(run.components), variant.label)
             curves[variant.label] = yield from part(steps, *share)
             yield Step(share[1], variant.label, dict(curves))
         return curves
 
     def tables(self, result: Curves, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
-        tables = [run.table("curve", label) for label, run in result.items()]
-        return {
-            "plateaus": pd.concat([table.iloc[[-1]] for table in tables], ignore_index=True),
-            "curves": pd.concat(tables, ignore_index=True),
-        }
+        return tabled(result, "curve", "plateaus")

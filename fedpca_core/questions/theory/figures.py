@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.consensus import bounds
-from fedpca_core.questions.theory.iterations import LOW
-from fedpca_core.questions.theory.settings import TheorySettings
+from fedpca_core.questions.theory.settings import LOW, TheorySettings
 from fedpca_core.questions.theory.study import CHOSEN, Measured
 from fedpca_core.settings import plural, short
 from fedpca_core.study import parts
@@ -17,13 +16,6 @@ from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
 
 #: Colours of this page by role; the methods here are none of the federated PCA.
 CLAIM, OURS, MEASURED = "series 1", "series 0", "series 2"
-
-BADGES: Mapping[str, tuple[str, str]] = {
-    "holds": ("holds", "green"),
-    "vacuous": ("says nothing here (1 or more)", "orange"),
-    "violated": ("violated", "red"),
-    "none": ("no claim", "gray"),
-}
 
 
 def method(found: Measured, settings: TheorySettings) -> parts.Parts:
@@ -42,16 +34,15 @@ def method(found: Measured, settings: TheorySettings) -> parts.Parts:
 
 def badge(found: Measured) -> tuple[str, str]:
     """Text and colour of the verdict on the chosen theorem."""
-    text, colour = BADGES[found.verdict]
-    claim = found.claim
+    claim, colour = found.claim, parts.names("theory-badge-colours")[found.verdict]
     if claim.factor is None:
         return "No theorem that holds speaks of this choice", colour
     doubt = "" if claim.proved else " (proved for quadratics only)"
+    text = parts.names("theory-badges")[found.verdict]
     return f"{claim.name}: {text}{doubt}", colour
 
 
 def summary(found: Measured) -> str:
-    """What the run did, in words."""
     if found.diverged:
         return parts.words("theory-diverged")
     largest, rounds, end = found.summary.iloc[0][["largest_factor", "rounds_to_1e-8", "distance"]]
@@ -160,38 +151,22 @@ def work_table(found: Measured) -> pd.DataFrame:
     return table.reset_index(drop=True)
 
 
-#: Title and colour of the factors that are drawn, by their columns.
-PENALTY_LOOKS = {
-    "Theorem 1": ("ρ of Theorem 1", CLAIM),
-    "our bound for ADMM": ("our bound for ADMM (ω = r)", OURS),
-    "exact, two scalar clients": ("exact, two scalar clients", MEASURED),
-    "exact, this problem": ("exact, this problem", "series 3"),
-}
-STEP_LOOKS = {
-    "Theorem 3": ("Theorem 3", CLAIM),
-    "Theorem 10": ("Theorem 10", "series 4"),
-    "our bound for Scaffnew": ("our bound for Scaffnew", OURS),
-    "Scaffnew, two scalar clients": ("Scaffnew, exact, two scalar clients", MEASURED),
-    "Scaffnew, this problem": ("Scaffnew, exact, this problem", "series 3"),
-    "Scaffnew, asymptotic, this problem": ("Scaffnew, asymptotic, this problem", "series 5"),
-}
 SILENT = Baseline("1: says nothing above", 1.0)
 
 
 def factors(found: Mapping[str, pd.DataFrame], settings: TheorySettings) -> parts.Parts:
-    """Where Theorem 1 speaks, and both charts."""
     yield where_it_speaks(settings)
     penalty, steps = found["penalty"], found["local-steps"]
     panels = [against_penalty(penalty, settings), against_steps(steps, settings)]
     yield parts.Chart("theory_sweeps", panels)
 
 
-def _columns(table: pd.DataFrame, looks: Mapping[str, tuple[str, str]]) -> list[Curve]:
-    """The columns that have a look, against the first."""
-    first = table.columns[0]
-    names, colours = ({one: look[k] for one, look in looks.items()} for k in (0, 1))
-    here = [name for name in looks if name.endswith("this problem")]
-    look: dict[str, Any] = {"names": names, "colours": colours, "truths": here, "spread": False}
+def _columns(table: pd.DataFrame, names: str, colours: str) -> list[Curve]:
+    """The columns that have a name on the page, against the first."""
+    first, named = table.columns[0], parts.names(names)
+    here = [name for name in named if name.endswith("this problem")]
+    look: dict[str, Any] = {"names": named, "truths": here, "spread": False}
+    look["colours"] = parts.names(colours)
     return [*plot(table.melt(first), first, "value", "variable", **look)]
 
 
@@ -199,7 +174,7 @@ def against_penalty(table: pd.DataFrame, settings: TheorySettings) -> Panel:
     """Factors of exact solves against the penalty."""
     table = table.iloc[1:]
     x, claimed = table["penalty_factor"], table["Theorem 1"]
-    curves = _columns(table, PENALTY_LOOKS)
+    curves = _columns(table, "theory-penalty-names", "theory-penalty-colours")
     curves.insert(1, Curve("its square", x, claimed**2, colour=CLAIM, dash="dot"))
     if (claimed >= 1).any():
         upper = claimed.where(claimed >= 1)
@@ -214,9 +189,9 @@ def against_penalty(table: pd.DataFrame, settings: TheorySettings) -> Panel:
 
 def against_steps(table: pd.DataFrame, settings: TheorySettings) -> Panel:
     """Factors at r = 0 against the number of local steps."""
-    claims = list(STEP_LOOKS)[:3]
+    claims = ["Theorem 3", "Theorem 10", "our bound for Scaffnew"]
     table = table.assign(**table[claims].clip(upper=3.0))  # they grow where they say nothing
-    curves = _columns(table, STEP_LOOKS)
+    curves = _columns(table, "theory-steps-names", "theory-steps-colours")
     curves.append(_vertical("√κ", math.sqrt(settings.kappa), 0.0, 1.2))
     axes = f"theory-steps-{settings.kappa}"
     return Panel.of("theory-steps", curves, baselines=(SILENT,), axes_id=axes)
@@ -244,36 +219,23 @@ def where_it_speaks(settings: TheorySettings) -> str:
     )
 
 
-MARKS = parts.names("theory-marks")
-
-
 def statements(found: pd.DataFrame, settings: TheorySettings) -> parts.Parts:
-    """The table of statements, and why one holds although a step of its proof does not."""
+    columns = {
+        "Statement": found["theorem"],
+        "Verdict": found["verdict"].map(parts.names("theory-marks")),
+        "Setting": found["setting"],
+        "Claimed factor": found["claim"],
+        "Violated": found["violated"].astype(str) + "/" + found["cases"].astype(str),
+        "Worst": found["worst"].map("{:.4g}".format),
+        "Silent": found["vacuous"],
+    }
     yield parts.Table(
-        verdict_table(found),
+        pd.DataFrame(columns),
         "Statements and verdicts",
         numbers=("Violated", "Worst", "Silent"),
         wrapped=("Setting", "Claimed factor"),
     )
     yield parts.Caption(parts.words("theory-worst"))
-
-
-def verdict_table(found: pd.DataFrame) -> pd.DataFrame:
-    """The table of verdicts as texts for the page."""
-    return pd.DataFrame(
-        {
-            "Statement": found["theorem"],
-            "Verdict": [MARKS[verdict] for verdict in found["verdict"]],
-            "Setting": found["setting"],
-            "Claimed factor": found["claim"],
-            "Violated": [
-                f"{violated}/{cases}"
-                for violated, cases in zip(found["violated"], found["cases"], strict=True)
-            ],
-            "Worst": [f"{worst:.4g}" for worst in found["worst"]],
-            "Silent": found["vacuous"],
-        }
-    )
 
 
 #: What the theorems have to do with PCA.

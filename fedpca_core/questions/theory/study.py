@@ -1,24 +1,18 @@
 """Theorems against runs: one method, factors along two axes, all statements."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core.arrays import Array
 from fedpca_core.consensus import bounds, operators, verdicts
-from fedpca_core.consensus.generators import scalar_pair
-from fedpca_core.consensus.methods import ConsensusMethod, InexactUzawa
-from fedpca_core.consensus.problems import ConsensusProblem, Quadratic
-from fedpca_core.consensus.run import ConsensusTrace, run
-from fedpca_core.questions.theory.iterations import LOW, StatedFactor, claim
-from fedpca_core.questions.theory.settings import TheorySettings
+from fedpca_core.consensus.methods import ConsensusMethod, ConsensusTrace, InexactUzawa, run
+from fedpca_core.consensus.problems import ConsensusProblem, Quadratic, scalar_pair
+from fedpca_core.questions.theory.settings import LOW, StatedFactor, TheorySettings
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
@@ -58,27 +52,35 @@ class Measured:
     radius: float | None
 
     def of(self, method: str = CHOSEN) -> pd.DataFrame:
-        """The curves of one method."""
         return self.curves[self.curves["method"] == method]
 
 
 class AgainstClaims(Study[TheorySettings, Measured]):
-    """Run the chosen method and its rivals on one problem."""
+    """The chosen method and its rivals on one problem."""
 
-    key: ClassVar[str] = "theory"
-    title: ClassVar[str] = "The method against its claims"
-    most: ClassVar[Cost] = Cost(megabytes=100, seconds=4)
+    key = "theory"
+    title = "The method against its claims"
+    most = Cost(megabytes=100, seconds=4)
 
     def run(self, settings: TheorySettings, data: OwnData | None = None) -> Run[Measured]:
         yield Step(0.0, "Running the chosen method")
         problem, method = settings.build(data), settings.build_method()
-        runs = {CHOSEN: run(problem, method, settings.rounds, seed=settings.seed)}
+        chosen = run(problem, method, settings.rounds, seed=settings.seed)
         yield Step(0.2, "Exact worst cases")
-        exact = _exact(problem, method, settings.high)
-        for (name, other), share in in_turn(_rivals(settings).items(), 0.3):
+        low, high, steps = LOW, settings.high, bounds.best_local_steps(LOW, settings.high)
+        exact = _exact(problem, method, high)
+        rivals: dict[str, ConsensusMethod] = {
+            "FedAvg": bounds.fedavg(high, settings.local_steps),
+            "Gradient descent (n = 1)": bounds.scaffnew(high, 1),
+            f"Scaffnew (n = √κ ≈ {steps})": bounds.scaffnew(high, steps),
+            "Uzawa, exact, r = 0": bounds.uzawa_exact(low, high, 0.0),
+            "ADMM, r = √(λL)": bounds.admm(math.sqrt(low * high)),
+        }
+        runs = {CHOSEN: chosen}
+        for (name, other), share in in_turn(rivals.items(), 0.3):
             yield Step(share[0], name)
             runs[name] = run(problem, other, settings.rounds)
-        stated, chosen = claim(settings), runs[CHOSEN]
+        stated = settings.claim()
         summary = pd.DataFrame([_summary(name, trace) for name, trace in runs.items()])
         curves = stacked(
             {
@@ -90,8 +92,7 @@ class AgainstClaims(Study[TheorySettings, Measured]):
             }
             for name, trace in runs.items()
         )
-        verdict = _verdict(chosen, stated)
-        return Measured(summary, curves, chosen.diverged, stated, verdict, *exact)
+        return Measured(summary, curves, chosen.diverged, stated, _verdict(chosen, stated), *exact)
 
     def tables(self, result: Measured, settings: TheorySettings) -> dict[str, pd.DataFrame]:
         factors = {
@@ -121,18 +122,6 @@ def _summary(name: str, trace: ConsensusTrace) -> dict[str, object]:
         "bytes_up_to_1e-8": sent,
         "distance": trace.distances[-1],
         "largest_factor": pd.Series(factors[np.isfinite(factors)]).max(),
-    }
-
-
-def _rivals(settings: TheorySettings) -> dict[str, ConsensusMethod]:
-    low, high = LOW, settings.high
-    root = bounds.best_local_steps(low, high)
-    return {
-        "FedAvg": bounds.fedavg(high, settings.local_steps),
-        "Gradient descent (n = 1)": bounds.scaffnew(high, 1),
-        f"Scaffnew (n = √κ ≈ {root})": bounds.scaffnew(high, root),
-        "Uzawa, exact, r = 0": bounds.uzawa_exact(low, high, 0.0),
-        "ADMM, r = √(λL)": bounds.admm(float(np.sqrt(low * high))),
     }
 
 
@@ -171,19 +160,17 @@ Norms = Callable[[Quadratic, Sequence[InexactUzawa]], Array]
 
 
 class PenaltyAndSteps(Study[TheorySettings, dict[str, pd.DataFrame]]):
-    """Which penalty, how many local steps: for the chosen condition number and problem.
+    """Factors of a round, claimed and exact, in two tables.
 
-    Two tables of factors of a round. ``penalty``: against r in units of λ, Theorem 1, our bound for
-    ADMM (ω = r) and exact one-step norms of exact solves. ``local-steps``: against n at r = 0,
-    Theorems 3 and 10, our bound for Scaffnew, its exact one-step norms and asymptotic rates. Exact
-    ones are of "two scalar clients", and of "this problem" where it is quadratic and small enough
-    (simulation only).
+    ``penalty``: Against r in units of λ. ``local-steps``: Against n at r = 0. Exact ones are of
+    "two scalar clients", and of "this problem" where it is quadratic and small enough (simulation
+    only).
     """
 
-    key: ClassVar[str] = "theory-sweeps"
-    title: ClassVar[str] = "Which penalty, how many local steps"
-    most: ClassVar[Cost] = Cost(megabytes=100, seconds=4)
-    reads: ClassVar[frozenset[str] | None] = frozenset(
+    key = "theory-sweeps"
+    title = "Which penalty, how many local steps"
+    most = Cost(megabytes=100, seconds=4)
+    reads = frozenset(
         {"problem", "kappa", "heterogeneity", "clients", "features", "seed", "target"}
         | set(TABLE_FIELDS)
     )
@@ -236,15 +223,12 @@ def _batches(norms: Norms, problem: Quadratic, methods: Sequence[InexactUzawa]) 
 
 
 class Statements(Study[TheorySettings, pd.DataFrame]):
-    """Every statement against an adversarial and a random family of clients.
+    """Every statement against an adversarial and a random family of clients."""
 
-    The result is the table of `fedpca_core.consensus.verdicts.verdicts`.
-    """
-
-    key: ClassVar[str] = "theory-verdicts"
-    title: ClassVar[str] = "Statements and verdicts"
-    most: ClassVar[Cost] = Cost(megabytes=100, seconds=4)
-    reads: ClassVar[frozenset[str] | None] = frozenset({"family_seed"})
+    key = "theory-verdicts"
+    title = "Statements and verdicts"
+    most = Cost(megabytes=100, seconds=4)
+    reads = frozenset({"family_seed"})
 
     def run(self, settings: TheorySettings, data: OwnData | None = None) -> Run[pd.DataFrame]:
         yield Step(0.0, "Checking the statements")

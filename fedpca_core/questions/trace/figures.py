@@ -38,11 +38,8 @@ def opened(found: Opened, settings: OpenedSettings) -> parts.Parts:
     if len(found.clients) > 1:
         yield parts.Section("Every client", parts.words("opened-clients"))
         every = found.clients.rename(columns={"client": "Client"})
-        yield (
-            parts.Table(every, "Every client", numbers=())
-            if len(every) <= LISTED
-            else parts.Rows(every)
-        )
+        few = len(every) <= LISTED
+        yield parts.Table(every, "Every client", numbers=()) if few else parts.Rows(every)
     if found.records is not None:
         yield parts.Section("The records", parts.words("opened-records"))
         yield parts.Rows(found.records)

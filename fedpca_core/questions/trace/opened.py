@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import AnyArray, Array
 from fedpca_core.attacks.attack import Effort
 from fedpca_core.attacks.belief import Belief
@@ -23,9 +23,11 @@ from fedpca_core.findings import TARGETS, Finding, frame, in_short
 from fedpca_core.guarantee import Guarantee, meanings
 from fedpca_core.linalg.stiefel import largest_sine, orthonormalise
 from fedpca_core.problems.announced import PublicFacts
+from fedpca_core.problems.images import images
 from fedpca_core.protocol.described import describe
+from fedpca_core.protocol.simulate import simulate
 from fedpca_core.protocol.trace import Trace
-from fedpca_core.protocol.trace_file import load_trace
+from fedpca_core.protocol.trace_file import load_trace, save_trace
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.trace.settings import GRIDS, OpenedSettings
@@ -91,9 +93,9 @@ class Opened:
 class OpenedRun(Study[OpenedSettings, Opened]):
     """A run's file, read by everything that needs no private data."""
 
-    key: ClassVar[str] = "opened"
-    title: ClassVar[str] = "A run from its file"
-    seconds: ClassVar[float] = 600.0
+    key = "opened"
+    title = "A run from its file"
+    seconds = 600.0
 
     def cost(self, settings: OpenedSettings, data: OwnData | None = None) -> Cost:
         return Cost(200 + 40 * (len(data.content) / 2**20 if data else 0), 60)
@@ -106,15 +108,10 @@ class OpenedRun(Study[OpenedSettings, Opened]):
         view = trace.transcript
         check_client(settings.client, view.clients)
         deployment = _deployment(trace, settings)
-        tried = trial(
-            view,
-            deployment,
-            settings.client,
-            effort=Effort(settings.budget, path=True, unmask=settings.unmask),
-            thorough=False,
-        )
-        found: Trial = yield from part(tried, 0.1, 0.5)
         effort = Effort(settings.budget, unmask=settings.unmask)
+        path = replace(effort, path=True)
+        tried = trial(view, deployment, settings.client, effort=path, thorough=False)
+        found: Trial = yield from part(tried, 0.1, 0.5)
         clients = yield from part(_everybody(view, deployment, found, effort), 0.5, 1.0)
         states = found.shown
         states += [states[-1]] * (trace.rounds + 1 - len(states))
@@ -208,11 +205,11 @@ def _alike(trace: Trace, settings: OpenedSettings) -> CheckSettings | None:
 
 def _facts(trace: Trace, found: Trial) -> dict[str, str]:
     view, setting = trace.transcript, trace.setting
-    parameters = describe(trace.algorithm)["parameters"]
+    parameters = (f"{k} = {v}" for k, v in describe(trace.algorithm)["parameters"].items())
     least, most = int(view.samples.min()), int(view.samples.max())
     return {
         "Method": trace.algorithm.title,
-        "Parameters": ", ".join(f"{name} = {value}" for name, value in parameters.items()),
+        "Parameters": ", ".join(parameters),
         "Clients": str(view.clients),
         "Features": str(view.features),
         "Records a client": str(least) if least == most else f"{least:,} to {most:,}",
@@ -237,7 +234,6 @@ def _of_client(estimates: Array, client: int) -> Array:
 
 def _rounds(trace: Trace, states: Sequence[Belief], client: int) -> pd.DataFrame:
     bases = _of_client(trace.estimates, client)
-    moved = [math.nan, *(float(largest_sine(b, a)) for a, b in pairwise(bases))]
     return pd.DataFrame(
         {
             "round": np.arange(trace.rounds + 1),
@@ -246,7 +242,7 @@ def _rounds(trace: Trace, states: Sequence[Belief], client: int) -> pd.DataFrame
             "bytes_down": trace.bytes_down,
             "local_products": trace.local_products,
             "seconds": trace.seconds,
-            "moved_sine": moved,
+            "moved_sine": [math.nan, *(float(largest_sine(b, a)) for a, b in pairwise(bases))],
             "sine_to_last": largest_sine(bases, bases[-1]),
             "directions_held": [one.read for one in states],
             "whole": [one.whole is not None for one in states],
@@ -256,7 +252,20 @@ def _rounds(trace: Trace, states: Sequence[Belief], client: int) -> pd.DataFrame
 
 def _components(trace: Trace, client: int) -> pd.DataFrame:
     last = _of_client(trace.estimates[-1:], client)[0]
-    names = [f"component_{number}" for number in range(1, last.shape[1] + 1)]
-    table = pd.DataFrame(last, columns=names)
-    table.insert(0, "feature", np.arange(len(last)))
-    return table
+    table = pd.DataFrame(last, columns=[f"component_{k + 1}" for k in range(last.shape[1])])
+    return table.rename_axis("feature").reset_index()
+
+
+CLIENTS, RECORDS, COMPONENTS, ROUNDS = 5, 20, 10, 8
+
+#: How the example is read: grey levels are multiples of a step that nobody stated.
+EXAMPLE = OpenedSettings(grid="guess")
+
+
+def example() -> OwnData:
+    """What five clients with 20 digits of 64 pixels each leave after eight rounds of SSI."""
+    problem = images("digits", CLIENTS, max_samples=CLIENTS * RECORDS, centre=False)
+    trace = simulate(problem, SSI(COMPONENTS), rounds=ROUNDS)
+    file = io.BytesIO()
+    save_trace(replace(trace, states=None), file)  # as a deployment: nobody has clients' states
+    return OwnData("example.npz", file.getvalue())

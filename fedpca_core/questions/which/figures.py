@@ -9,21 +9,14 @@ import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.protocol.algorithm import Uploads
-from fedpca_core.questions.which import remedies, sizes
+from fedpca_core.questions.which import recommendation, remedies
 from fedpca_core.questions.which.frontier import Front
 from fedpca_core.questions.which.look import CLIENTS, RECORDS, TableLook
-from fedpca_core.questions.which.recommendation import (
-    Advice,
-    meant,
-    named,
-    often,
-    seconds,
-    sentences,
-    titled,
-)
+from fedpca_core.questions.which.recommendation import Advice, meant, named, often, titled
 from fedpca_core.questions.which.remedies import Remedy
 from fedpca_core.questions.which.rules import NOTHING, RULES, SURE, WRONG, share, size
-from fedpca_core.questions.which.settings import AXES, FrontierSettings
+from fedpca_core.questions.which.runs import smaller
+from fedpca_core.questions.which.settings import AXES, LINKS, FrontierSettings
 from fedpca_core.settings import plural, short
 from fedpca_core.study import parts
 from fedpca_core.study.own_data import OwnData
@@ -44,6 +37,8 @@ PACKED, CIPHERTEXT, ENCRYPTION = 4096, 376e3, 0.01251 + 0.00235
 #: What the chart calls the line that nothing beats.
 FRONT = "Pareto front"
 PROTECTION = parts.names("protection")
+#: What an axis of the chart says where the dial is shorter.
+AXES_IN_FULL = {"sin_theta": "sine of the largest angle", "epsilon": "formal ε of a record"}
 
 
 def label(row: pd.Series, settings: FrontierSettings) -> str:
@@ -61,47 +56,27 @@ def along(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values("value", kind="stable")
 
 
-def axis_title(axis: str) -> str:
-    """What an axis of the chart says, in full."""
-    full = {"sin_theta": "sine of the largest angle", "epsilon": "formal ε of a record"}
-    return full.get(axis, AXES[axis].lower())
-
-
 def panel(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> Panel:
     """Every method a point or a path, with whiskers over the seeds; the front dashed."""
     across, upward = settings.across, settings.upward
+    titles = {axis: title.lower() for axis, title in AXES.items()} | AXES_IN_FULL
+
+    def curve(name: str, rows: pd.DataFrame, **look: Any) -> Curve:
+        labels = [hover(row, settings) for _, row in rows.iterrows()]
+        return Curve(name, floored(rows, across), floored(rows, upward), labels=labels, **look)
+
     curves = []
     for method in dict.fromkeys(drawn["method"]):
         rows = along(drawn[drawn["method"] == method])
-        curves.append(
-            Curve(
-                METHODS[method].title,
-                floored(rows, across),
-                floored(rows, upward),
-                lower=floored(rows, upward, "_low"),
-                upper=floored(rows, upward, "_high"),
-                whiskers=True,
-                colour=method,
-                marker=True,
-                labels=[hover(row, settings) for _, row in rows.iterrows()],
-            )
-        )
-    front = drawn.loc[best]
-    curves.append(
-        Curve(
-            FRONT,
-            floored(front, across),
-            floored(front, upward),
-            colour="guide",
-            guide=True,
-            labels=[hover(row, settings) for _, row in front.iterrows()],
-        )
-    )
+        span = {"lower": floored(rows, upward, "_low"), "upper": floored(rows, upward, "_high")}
+        look = {"colour": method, "marker": True, "whiskers": True}
+        curves.append(curve(METHODS[method].title, rows, **span, **look))
+    curves.append(curve(FRONT, drawn.loc[best], colour="guide", guide=True))
     return Panel.of(
         "frontier",
         curves,
-        x_title=axis_title(across),
-        y_title=axis_title(upward),
+        x_title=titles[across],
+        y_title=titles[upward],
         axes_id=f"frontier-{across}-{upward}",
     )
 
@@ -148,25 +123,22 @@ def hidden(front: Front) -> parts.Parts:
 
 def floors(*axes: str) -> list[str]:
     """What is drawn higher than it is."""
-    return [
-        f"{AXES[axis]}: what is below {short(FLOORS[axis])} is drawn there."
-        for axis in axes
-        if axis in FLOORS
-    ]
+    some = (axis for axis in axes if axis in FLOORS)
+    return [f"{AXES[axis]}: what is below {short(FLOORS[axis])} is drawn there." for axis in some]
 
 
 # ---------------------------------------------------------------------- what to use
 def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = None) -> parts.Parts:
     """The recommendation, what every candidate costs, loses, leaks and trusts, and the rules."""
-    first, *others = sentences(found, settings)
+    first, *others = recommendation.sentences(found, settings)
     best = found.place(1)
     first = first.replace("ε = ", "ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # stays in one line
     yield parts.Note(first, kind="remedy" if best is None else "good")
     if found.table.empty:
         return
     yield from others
-    if smaller := sizes.said(settings, data, found.facts.clients):
-        yield parts.Note(smaller)
+    if fewer := smaller(settings, data, found.facts.clients):
+        yield parts.Note(fewer)
     yield parts.Caption(parts.words("which-lost", seeds=plural(found.seeds, "seed")))
     yield parts.Chart("advice_view", [speed(found, settings)])
     table = judged(found, settings)
@@ -184,14 +156,11 @@ def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = Non
         "Configuration": [named(row) for _, row in leaks.iterrows()],
         "Of a client's covariance the server": leaks["finding"].to_list(),
     }
+    shares = {"nothing": 100 * NOTHING, "sure": 100 * SURE, "right": 100 * (1 - WRONG)}
     known: list[parts.Part] = [
         parts.Table(pd.DataFrame(told), "What leaks", (), tuple(told)[1:]),
         parts.Table(pd.DataFrame(rules), "The rules"),
-        parts.Caption(
-            parts.words(
-                "which-order", nothing=100 * NOTHING, sure=100 * SURE, right=100 * (1 - WRONG)
-            )
-        ),
+        parts.Caption(parts.words("which-order", **shares)),
     ]
     whys = [parts.Caption(f"{name}: {why}") for name, why in found.refusals.items()]
     if not math.isinf(settings.needed_epsilon):
@@ -228,6 +197,11 @@ def speed(found: Advice, settings: FrontierSettings) -> Panel:
 
 def judged(found: Advice, settings: FrontierSettings) -> pd.DataFrame:
     """Every configuration as finished texts, the first one first."""
+    rate, delay = LINKS[settings.link]
+
+    def on_the_line(row: pd.Series) -> str:  # without computing
+        return f"{short(float(row['bytes_client'] / rate + 2 * delay * row['rounds']), 2)} s"
+
     return pd.DataFrame(
         [
             {
@@ -238,7 +212,7 @@ def judged(found: Advice, settings: FrontierSettings) -> pd.DataFrame:
                 "Loses": share(row["unexplained"]),
                 "Worst client": share(row["worst_client"]),
                 "Bytes": size(row["bytes_client"]),
-                "On the line": f"{short(seconds(row, settings), 2)} s",
+                "On the line": on_the_line(row),
                 "Sums encrypted (published)": encrypted(row),
                 "Trusts": trusted(row),
                 "Left out because it": row["reason"] or "–",
@@ -278,9 +252,8 @@ def would_do(found: Mapping[str, Remedy], settings: FrontierSettings) -> parts.P
     """What relaxing one demand comes to, a sentence and a curve each."""
     if not found:
         return
-    yield parts.Note(
-        "\n\n".join(f"- {one}" for one in remedies.sentences(found, settings)), "remedy"
-    )
+    told = "\n\n".join(f"- {one}" for one in remedies.sentences(found, settings))
+    yield parts.Note(told, "remedy")
     drawn = [remedy_panel(one, settings) for one in found.values() if one.tried["lost"].count() > 1]
     if drawn:
         yield parts.Chart(f"remedies-{'-'.join(found)}", drawn)
@@ -291,19 +264,11 @@ def remedy_panel(remedy: Remedy, settings: FrontierSettings) -> Panel:
     tried = remedy.tried[np.isfinite(remedy.tried["value"].astype(float))]
     tried = tried[tried["lost"].notna()]
     described = settings.parameters()[remedy.name].label
-    lost, low, high = (
-        tried[name].astype(float).clip(FLOORS["unexplained"]) for name in ("lost", "low", "high")
-    )
-    curve = Curve(
-        "Best candidate",
-        tried["value"].astype(float),
-        lost,
-        lower=low,
-        upper=high,
-        colour="centralized",
-        marker=True,
-        labels=[METHODS[key].title for key in tried["method"]],
-    )
+    x, *ys = (tried[name].astype(float) for name in ("value", "lost", "low", "high"))
+    lost, low, high = (one.clip(FLOORS["unexplained"]) for one in ys)
+    titles = [METHODS[key].title for key in tried["method"]]
+    look: dict[str, Any] = {"colour": "centralized", "marker": True, "labels": titles}
+    curve = Curve("Best candidate", x, lost, lower=low, upper=high, **look)
     limit = settings.most_lost
     return Panel.of(
         "remedy",
@@ -333,11 +298,9 @@ def look(found: TableLook, settings: FrontierSettings) -> parts.Parts:
         yield parts.Note(parts.words("which-alone", feature=heaviest["feature"]))
     if found.refusal:
         yield parts.Note(f"What ε = {short(settings.needed_epsilon)} leaves: {found.refusal}")
-    rows = found.loadings.rename(columns={"first": "Component 1", "second": "Component 2"})
-    rows = rows.rename(columns={"feature": "Feature"})
-    yield parts.Table(
-        parts.written(rows, {}, 2), "The features that weigh most in the first two components"
-    )
+    titles = {"feature": "Feature", "first": "Component 1", "second": "Component 2"}
+    rows = parts.written(found.loadings.rename(columns=titles), {}, 2)
+    yield parts.Table(rows, "The features that weigh most in the first two components")
 
 
 def scree(found: TableLook, settings: FrontierSettings) -> Panel:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,15 +20,13 @@ from fedpca_core.questions import costs
 from fedpca_core.questions.which import runs
 from fedpca_core.questions.which.rules import NOTHING
 from fedpca_core.questions.which.settings import VALUES, FrontierSettings
-from fedpca_core.questions.which.sizes import most_clients
 from fedpca_core.settings import Value
 from fedpca_core.steps import Run, Step
-from fedpca_core.study.build import build_algorithm
 from fedpca_core.study.deployed import public_deployment
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.pieces import InPieces
+from fedpca_core.study.study import InPieces
 
 #: Entries of all clients' matrices beyond which the picture is of one seed.
 MANY = 1_000_000
@@ -54,14 +52,10 @@ PATH = ("method", "seed", "round", "bytes_client", "sin_theta", "unexplained", "
 POINT = ["method", "parameter", "value", "seed"]
 #: What makes a difference to every method.
 OF_ALL = ("epsilon", "participation", "heterogeneity", "clients")
-#: The parameter that varies, its value, and the settings of the piece.
-Placed = tuple[str, float, FrontierSettings]
 
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """The table, and what stands around it."""
-
     #: Columns `COLUMNS`, one run a row; ``protection`` is "none", "masked" or "formal".
     table: pd.DataFrame
     refusals: Mapping[str, str]
@@ -71,33 +65,23 @@ class Front:
     paths: pd.DataFrame
 
     def points(self) -> pd.DataFrame:
-        """Medians over the seeds, with ``_low`` and ``_high`` for every number.
-
-        A number that only the first seed has (attacks that search) stands for all.
-        """
-        return summarised(self.table)
-
-
-def summarised(table: pd.DataFrame) -> pd.DataFrame:
-    """One row for each configuration: medians over its seeds and their span."""
-    names = POINT[:-1]
-    numbers = [
-        name
-        for name in table.columns
-        if name not in (*names, "seed") and pd.api.types.is_float_dtype(table[name])
-    ]
-    # A run whose attacks searched speaks for its configuration.
-    ordered = table.sort_values("searched", ascending=False, kind="stable")
-    groups = ordered.groupby(names, sort=False, dropna=False)
-    values = groups[numbers]
-    texts = groups[list(_FIRST)].head(1).index
-    spans = [values.median(), values.min().add_suffix("_low"), values.max().add_suffix("_high")]
-    found = pd.concat(spans, axis=1)
-    found["reached"], found["seeds"] = groups["reached"].mean(), groups.size()
-    for name in _FIRST:
-        found[name] = ordered.loc[texts, name].to_numpy()
-    order = table.drop_duplicates(names)[names]
-    return order.merge(found.reset_index(), on=names, how="left")
+        """One row a configuration: medians over its seeds, with ``_low`` and ``_high`` for every
+        number. What only the run that searched knows stands for all of them."""
+        names, table = POINT[:-1], self.table
+        numbers = table.select_dtypes(float).columns.difference(POINT, sort=False)
+        ordered = table.sort_values("searched", ascending=False, kind="stable")
+        groups = ordered.groupby(names, sort=False, dropna=False)
+        values = groups[list(numbers)]
+        spans = [
+            values.median(),
+            values.min().add_suffix("_low"),
+            values.max().add_suffix("_high"),
+            groups["reached"].mean(),
+            groups.size().rename("seeds"),
+            groups[list(_FIRST)].first(),
+        ]
+        found = pd.concat(spans, axis=1).reset_index()
+        return table.drop_duplicates(names)[names].merge(found, on=names, how="left")
 
 
 #: Where more is better: an attack that errs more leaks less. Everywhere else less is.
@@ -109,25 +93,19 @@ def pareto(points: pd.DataFrame, across: str, upward: str) -> list[int]:
 
     Rows without a number on either axis are left out.
     """
-    known = points[[across, upward]].apply(np.isfinite).all(axis=1)
-    signed = [-points[a] if a in MORE_IS_BETTER else points[a] for a in (across, upward)]
-    values = pd.DataFrame({"across": signed[0], "upward": signed[1]})
-    chosen = values[known].sort_values(["across", "upward"], kind="stable")
-    front: list[int] = []
-    lowest = math.inf
-    for label, height in zip(chosen.index, chosen["upward"], strict=True):
-        if height < lowest:
-            front.append(int(label))
-            lowest = float(height)
+    signs = [-1 if axis in MORE_IS_BETTER else 1 for axis in (across, upward)]
+    signed = (points[[across, upward]] * signs).set_axis(["across", "upward"], axis=1)
+    known = signed[signed.apply(np.isfinite).all(axis=1)]
+    chosen = known.sort_values(["across", "upward"], kind="stable")["upward"]
+    front: list[int] = chosen.index[chosen < chosen.cummin().shift(fill_value=math.inf)].tolist()
     return front
 
 
 def shown(points: pd.DataFrame, across: str, upward: str) -> pd.DataFrame:
-    """The points that belong on these axes.
+    """The points that belong on these axes: formal and heuristic protection share none.
 
-    Formal and heuristic protection share no axis: where a run states an ε, how close an attack
-    comes is no measure of what is protected, and where it states none it has no place on an axis
-    of ε.
+    Where a run states an ε, how close an attack comes is no measure of what is protected; where it
+    states none it has no place on an axis of ε.
     """
     formal = points["protection"] == "formal"
     if "epsilon" in (across, upward):
@@ -140,17 +118,16 @@ def shown(points: pd.DataFrame, across: str, upward: str) -> pd.DataFrame:
 class Frontier(InPieces[FrontierSettings, Front]):
     """Every candidate at every value from every seed."""
 
-    key: ClassVar[str] = "frontier"
-    title: ClassVar[str] = "All methods on one problem"
-    seconds: ClassVar[float] = 300.0
+    key = "frontier"
+    title = "All methods on one problem"
+    seconds = 300.0
 
     def cost(self, settings: FrontierSettings, data: OwnData | None = None) -> Cost:
-        pieces = self.pieces(settings) or [settings]
-        every = [_cost(piece, data) for piece in pieces]
+        every = [_cost(piece, data) for piece in (self.pieces(settings) or [settings])]
         return Cost(max(one.megabytes for one in every), sum(one.seconds for one in every))
 
     #: Whether attacks read what is sent.
-    attacked: ClassVar[bool] = True
+    attacked = True
 
     def pieces(self, settings: FrontierSettings) -> Sequence[FrontierSettings]:
         return [piece for *_, piece in _placed(settings)]
@@ -164,17 +141,18 @@ class Frontier(InPieces[FrontierSettings, Front]):
         problem = runs.problem_of(settings, data)
         rows: list[dict[str, Any]] = []
         paths: list[pd.DataFrame] = []
-        found = Front(_table(rows), {}, Facts.of(problem), pd.DataFrame(columns=list(PATH)))
+        refusals: dict[str, str] = {}
+        facts = Facts.of(problem)
         for count, method in enumerate(settings.candidates, 1):
             try:
                 one, path = row(method, settings, problem, self.attacked)
             except InvalidInput as refusal:
-                refusals = {**found.refusals, METHODS[method].title: str(refusal)}
-                found = replace(found, refusals=refusals)
+                refusals[METHODS[method].title] = str(refusal)
             else:
                 rows.append(one)
                 paths.append(path)
-                found = replace(found, table=_table(rows), paths=pd.concat(paths))
+            run = pd.concat(paths) if paths else pd.DataFrame(columns=list(PATH))
+            found = Front(_table(rows), {**refusals}, facts, run)
             yield Step(count / len(settings.candidates), METHODS[method].title, found)
         return found
 
@@ -193,11 +171,9 @@ class Frontier(InPieces[FrontierSettings, Front]):
         return Front(table.reset_index(drop=True), refusals, found[0].facts, found[0].paths[:0])
 
     def tables(self, result: Front, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
+        refused = pd.DataFrame(result.refusals.items(), columns=["method", "refusal"])
         tables = {"runs": result.table, "points": result.points()}
-        if result.refusals:
-            refused = pd.DataFrame(result.refusals.items(), columns=["method", "refusal"])
-            tables["refused"] = refused
-        return tables
+        return tables | ({"refused": refused} if len(refused) else {})
 
 
 def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
@@ -210,19 +186,18 @@ def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=32)
-def _placed(settings: FrontierSettings) -> list[Placed]:
+def _placed(settings: FrontierSettings) -> list[tuple[str, float, FrontierSettings]]:
     """The pieces, each with the parameter that varies and its value there; nobody changes it."""
-    if settings.vary == "none":
-        alone = settings.seeds == 1
-        return [] if alone else [("none", math.nan, one) for one in _pieces(settings)]
     name = settings.vary
-    return [(name, float(getattr(one, name)), one) for one in _pieces(settings)]
+    if name == "none" and settings.seeds == 1:
+        return []
+    return [(name, float(getattr(one, name, math.nan)), one) for one in _pieces(settings)]
 
 
 def _cost(piece: FrontierSettings, data: OwnData | None) -> Cost:
     """What all candidates take on one problem, of as many clients as are run."""
     size = costs.ProblemSize.of(piece, data)
-    part = min(1.0, most_clients(size.features) / size.clients)
+    part = min(1.0, runs.most_clients(size.features) / size.clients)
     size = replace(size, clients=math.ceil(size.clients * part), records=size.records * part)
     # All messages are read once, at the end.
     once = costs.linear(size, piece)
@@ -238,8 +213,8 @@ def _cost(piece: FrontierSettings, data: OwnData | None) -> Cost:
 class Unattacked(Frontier):
     """The same without a word about what leaks."""
 
-    key: ClassVar[str] = "frontier_unattacked"
-    attacked: ClassVar[bool] = False
+    key = "frontier_unattacked"
+    attacked = False
 
 
 def seeds_of(settings: FrontierSettings) -> list[int]:
@@ -290,7 +265,7 @@ def searched(method: str, here: FrontierSettings) -> bool:
 def _searching(method: str, here: FrontierSettings, size: costs.ProblemSize) -> list[str]:
     """The attacks on what a method sends that search, and take no longer than is tried."""
     samples = np.full(size.clients, int(size.records / size.clients))
-    made = build_algorithm(method, here)
+    made = METHODS[method].make(here)
     public = public_deployment(here, made, size.features, samples, rounds=here.rounds)
     return searching(public, here.client, runs.SEARCH)
 
@@ -301,8 +276,8 @@ def varies(method: str, base: FrontierSettings, here: FrontierSettings) -> bool:
         return True
     if base.rounds != here.rounds:
         return not METHODS[method].over_at_once(here.participation, here.absent)
-    made, other = (build_algorithm(method, settings) for settings in (base, here))
-    return bool(made.effective() != other.effective())
+    make = METHODS[method].make
+    return bool(make(base).effective() != make(here).effective())
 
 
 def row(
@@ -356,7 +331,7 @@ def _leaks(
     got = tried.got[Target.COVARIANCE]
     records = tried.got.get(Target.RECORDS)
     sums = runs.in_sums(method, settings, run.problem) if search else None
-    said = {} if sums is None else {one.target: one.words for one in sums.findings}
+    said = {one.target: one.words for one in sums.findings} if sums else {}
     return {
         "leak": math.nan if tried.waits(Target.COVARIANCE) else got.figure,
         "attack": got.attack,

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -11,9 +10,8 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import Problem
 from fedpca_core.questions import costs
-from fedpca_core.questions.which.runs import problem_of
+from fedpca_core.questions.which.runs import problem_of, sized
 from fedpca_core.questions.which.settings import FrontierSettings
-from fedpca_core.questions.which.sizes import sized
 from fedpca_core.steps import Run, Step
 from fedpca_core.streams import Streams
 from fedpca_core.study.build import NOISE_FIELDS, PROBLEM_FIELDS, before_noise
@@ -48,12 +46,12 @@ class TableLook:
 class FirstLook(Study[FrontierSettings, TableLook]):
     """Spectrum, scores and loadings of a visitor's table."""
 
-    key: ClassVar[str] = "first_look"
-    title: ClassVar[str] = "A first look at your table"
+    key = "first_look"
+    title = "A first look at your table"
     opened_by = ("problem", "table")
-    reads: ClassVar[frozenset[str]] = frozenset(
-        {*PROBLEM_FIELDS, *NOISE_FIELDS, "needed_epsilon", "components"}
-    ) - {"epsilon"}
+    reads = frozenset(
+        {*PROBLEM_FIELDS, *NOISE_FIELDS, "needed_epsilon", "components"} - {"epsilon"}
+    )
 
     def cost(self, settings: FrontierSettings, data: OwnData | None = None) -> Cost:
         return costs.prepare(costs.ProblemSize.of(settings, data)) + Cost(seconds=1.0)
@@ -72,22 +70,15 @@ class FirstLook(Study[FrontierSettings, TableLook]):
         yield Step(0.7, "Its components")
         truth = problem.unperturbed
         noisy, noise = _released(problem)
-        shown = slice(None, min(COMPONENTS, truth.features))
         values = truth.eigenvalues
-        spectrum = pd.DataFrame(
-            {
-                "component": np.arange(1, truth.features + 1)[shown],
-                "variance": values[shown],
-                "share": (values / values.sum())[shown],
-                "noisy": noisy[shown],
-            }
-        )
+        numbers, shares = np.arange(1, truth.features + 1), values / values.sum()
+        columns = {"component": numbers, "variance": values, "share": shares, "noisy": noisy}
+        spectrum = pd.DataFrame(columns).head(COMPONENTS)
         axes = truth.target(2)
         largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0)
         axes = axes * np.where(largest < 0, -1.0, 1.0)  # its largest loading is positive
-        return TableLook(
-            spectrum, noise, _scores(truth, axes, settings.seed), _loadings(truth, axes), refusal
-        )
+        shown = _scores(truth, axes, settings.seed)
+        return TableLook(spectrum, noise, shown, _loadings(truth, axes), refusal)
 
 
 def _released(problem: Problem) -> tuple[Array, float]:
@@ -119,10 +110,5 @@ def _loadings(problem: Problem, axes: Array) -> pd.DataFrame:
     """The features that weigh most in either of two components."""
     names = problem.feature_names or tuple(f"feature {k + 1}" for k in range(problem.features))
     order = np.argsort(-np.abs(axes).max(axis=1), kind="stable")[:FEATURES]
-    return pd.DataFrame(
-        {
-            "feature": [names[k] for k in order],
-            "first": axes[order, 0],
-            "second": axes[order, 1],
-        }
-    )
+    first, second = axes[order].T
+    return pd.DataFrame({"feature": [names[k] for k in order], "first": first, "second": second})

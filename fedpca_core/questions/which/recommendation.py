@@ -9,7 +9,6 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -21,14 +20,15 @@ from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions.costs import ProblemSize
 from fedpca_core.questions.which import rules
 from fedpca_core.questions.which.frontier import Front, Frontier, Unattacked, searched
-from fedpca_core.questions.which.settings import LINKS, FrontierSettings
+from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import short
 from fedpca_core.steps import Run
 from fedpca_core.study.build import public_of
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.pieces import InPieces
+from fedpca_core.study.parts import words
+from fedpca_core.study.study import InPieces
 
 #: What the clients' noise and the server's view are called together.
 WAYS: Mapping[tuple[bool, bool], str] = {
@@ -37,8 +37,6 @@ WAYS: Mapping[tuple[bool, bool], str] = {
     (False, True): "on a private source",
     (True, True): "with shared noise under secure sums",
 }
-
-
 #: Seeds over which an advice is given, up to so many entries of all clients' matrices: the first,
 #: and of whom they do not tell whether he is as good, more. A long run allows few.
 SEEDS = ((20_000, (12, 24, 48, 96, 192, 384)), (500_000, (12,)), (math.inf, (5,)))
@@ -72,7 +70,6 @@ class Advice:
     facts: Facts
 
     def place(self, rank: int) -> pd.Series | None:
-        """The configuration of this rank, if there is one."""
         found = self.table[self.table["rank"] == rank]
         return None if found.empty else found.iloc[0]
 
@@ -97,18 +94,14 @@ class Advice:
 class Recommendation(InPieces[FrontierSettings, Advice]):
     """Run what the visitor could deploy, and choose by the rules."""
 
-    key: ClassVar[str] = "recommendation"
-    title: ClassVar[str] = "What to use"
-    seconds: ClassVar[float] = 300.0
-    reads: ClassVar[frozenset[str]] = frozenset(
+    key = "recommendation"
+    title = "What to use"
+    seconds = 300.0
+    reads = frozenset(
         name for name, p in FrontierSettings.parameters().items() if not p.view
     ) - {"vary", "epsilon", "secure_aggregation", "shared_noise"} | {
         "budget_bytes", "budget_rounds", "server", "needed_epsilon", "most_lost"
     }  # fmt: skip
-
-    @property
-    def worker(self) -> Frontier:
-        return Frontier()
 
     def ways(self, settings: FrontierSettings) -> list[FrontierSettings]:
         """The settings of every way of running all candidates, from the first seed."""
@@ -144,10 +137,9 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
         return [whole - ways * (_seeds(settings)[-1] - count) for count in _seeds(settings)]
 
     def narrowed(
-        self, settings: FrontierSettings, which: FrontierSettings, before: Advice | None
+        self, settings: FrontierSettings, which: FrontierSettings, before: Advice
     ) -> FrontierSettings:
         """Who is on the edge, and who loses least, to be told from."""
-        assert before is not None
         table = before.table
         needed = table[(table["standing"] == rules.EDGE) | table["reference"]]
         here = needed[needed["way"] == WAYS[_kind(which)]]
@@ -177,7 +169,6 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
         return self.advice(settings, found) if told else None
 
     def advice(self, settings: FrontierSettings, found: Sequence[Front]) -> Advice:
-        """The advice from some pieces."""
         refusals: dict[str, str] = {}
         done: dict[int, int] = {}
         kinds: list[tuple[bool, bool]] = []
@@ -205,13 +196,11 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
             *("rank", "method", "way", "unexplained", "worst_client", "sin_theta", "rounds"),
             *("bytes_client", "epsilon", "finding", "seeds", *rules.SHARES, "standing"),
         ]
+        asked = [(rule.title, rule.demand(settings)) for rule in rules.RULES]
         return {
             "advice": pd.DataFrame({"advice": sentences(result, settings)}),
             "judged": result.table[[*shown, "excluded", "reason"]],
-            "rules": pd.DataFrame(
-                [(rule.title, rule.demand(settings)) for rule in rules.RULES],
-                columns=["rule", "demand"],
-            ),
+            "rules": pd.DataFrame(asked, columns=["rule", "demand"]),
         }
 
 
@@ -222,8 +211,7 @@ def _answered(front: Front) -> int:
 
 def _numbered(tables: Sequence[pd.DataFrame]) -> tuple[pd.DataFrame, IntArray]:
     """Tables one below the other, with a name for every run; of every row, whose it is."""
-    lengths = [len(table) for table in tables]
-    numbers = np.repeat(np.arange(len(tables)), lengths)
+    numbers = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
     whole = pd.concat([one for one in tables if len(one)] or tables[:1], ignore_index=True)
     runs = [f"{method}-{k}" for method, k in zip(whole["method"], numbers, strict=True)]
     return whole.assign(run=runs), numbers
@@ -259,10 +247,9 @@ def advised(
         every.loc[near[near].index, "alike"] = True
     every = every.astype(dict.fromkeys(rules.SHARES, float))
     groups = every.groupby(CONFIGURATION, sort=False)
-    numbers = [name for name in every if pd.api.types.is_float_dtype(every[name])]
-    numbers = [name for name in numbers if name not in (*rules.SHARES, "seed")]
+    numbers = every.select_dtypes(float).columns.difference([*rules.SHARES], sort=False)
     spans = [
-        groups[numbers].median(),
+        groups[list(numbers)].median(),
         groups[["unexplained", "worst_client"]].min().add_suffix("_low"),
         groups[["unexplained", "worst_client"]].max().add_suffix("_high"),
         groups[list(rules.SHARES)].sum().div(asked, axis=0),
@@ -320,12 +307,6 @@ def enough_seeds(settings: FrontierSettings) -> int:
     return _seeds(settings)[0]
 
 
-def seconds(row: pd.Series, settings: FrontierSettings) -> float:
-    """How long a run takes over the clients' lines, without computing."""
-    rate, delay = LINKS[settings.link]
-    return float(row["bytes_client"] / rate + 2 * delay * row["rounds"])
-
-
 def titled(method: str, noise: bool) -> str:
     """What a candidate is called here: who sends matrices computes nothing."""
     if METHODS[method].algorithm.uploads is Uploads.MATRIX:
@@ -343,15 +324,11 @@ def named(row: pd.Series) -> str:
 
 def meant(settings: FrontierSettings) -> str:
     """What every ε of these runs means: it never stands alone."""
-    return (
-        in_words(settings.delta, f"norm {short(settings.clip_norm)}", public_of(settings))
-        + " It holds towards the server and everybody else; shared noise needs all clients but one "
-        "to be honest, all to be present, and a server that sees sums only."
-    )
+    given = in_words(settings.delta, f"norm {short(settings.clip_norm)}", public_of(settings))
+    return f"{given} " + words("which-shared")
 
 
 def wish(settings: FrontierSettings) -> str:
-    """What was asked for, in a line."""
     c = settings
     finite = {
         f"≤ {rules.size(c.budget_bytes)} a client": c.budget_bytes,
@@ -396,8 +373,7 @@ def _why(advice: Advice) -> str:
 
 
 def on_edge(advice: Advice) -> str:
-    """Who is neither in the first group nor out of it, and in how many seeds it would be; or
-    nothing."""
+    """Who is neither in the first group nor out of it, and in how many seeds it would be."""
     names = [
         f"{named(row)} (as good in {often(row, 'alike')} seeds, passes in {often(row, 'passes')})"
         for _, row in advice.edge.iterrows()
@@ -425,11 +401,8 @@ def _protocol(advice: Advice, best: pd.Series, settings: FrontierSettings) -> st
         f"{rules.rounds(float(one['rounds']))}, {rules.size(one['bytes_client'])}"
         for one in (row, best)
     )
-    return (
-        f"{name} comes in place {row['rank']:.0f}: it {lost(row)}, as good in "
-        f"{often(row, 'alike')} seeds, and takes {takes} a client; the first "
-        f"takes {other}."
-    )
+    told = {"row": row, "lost": lost(row), "alike": often(row, "alike")}
+    return words("which-protocol-place", name=name, takes=takes, other=other, **told)
 
 
 def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
@@ -451,10 +424,7 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
     ]
     said += [one for one in (_why(advice), edge) if one]
     if best["sums"] and not best["noise"]:
-        said.append(
-            "Two such runs still give away a record that joined between them: run once, or ask for "
-            "an ε."
-        )
+        said.append(words("which-twice"))
     if open_ is not None:
         said.append(f"Without secure sums: {named(open_)} ({lost(open_)}).")
     named_already = len(advice.group) > 1 or edge or (open_ is not None and open_["rank"] == 2)

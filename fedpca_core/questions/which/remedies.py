@@ -8,7 +8,7 @@ control takes, from the seeds of the advice. What is found was run: who asks for
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,10 +25,10 @@ from fedpca_core.questions.which.recommendation import (
 from fedpca_core.questions.which.rules import RULES
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Value
-from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.pieces import InPieces
+from fedpca_core.study.study import InPieces, stacked
 
 #: Demands that the runs at hand are judged by, and what must be run anew.
 JUDGED = ("most_lost", "budget_rounds", "budget_bytes")
@@ -66,11 +66,8 @@ class Remedy:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """All remedies so far, by the field that is relaxed."""
-
-    remedies: Mapping[str, Remedy] = field(default_factory=dict)
+#: All remedies so far, by the field that is relaxed.
+Found = Mapping[str, Remedy]
 
 
 def open_values(settings: FrontierSettings, name: str) -> tuple[Value, ...]:
@@ -92,8 +89,7 @@ def open_values(settings: FrontierSettings, name: str) -> tuple[Value, ...]:
 
 
 def sure(advice: Advice) -> pd.Series | None:
-    """The first of the configurations that pass in every seed, if any does: who asks for it then
-    from other seeds finds it in most of them."""
+    """The first configuration that passes in every seed, and so in most others, if any does."""
     passing = advice.table[advice.table["rank"].notna() & (advice.table["passes"] == 1)]
     return None if passing.empty else passing.iloc[0]
 
@@ -116,10 +112,10 @@ def at_hand(advice: Advice, settings: FrontierSettings) -> dict[str, Remedy]:
 class Remedies(InPieces[FrontierSettings, Found]):
     """Search for the smallest ε, records of a client and rounds at which a candidate passes."""
 
-    key: ClassVar[str] = "remedies"
-    title: ClassVar[str] = "What would do it"
-    seconds: ClassVar[float] = 300.0
-    reads: ClassVar[frozenset[str]] = Recommendation.reads
+    key = "remedies"
+    title = "What would do it"
+    seconds = 300.0
+    reads = Recommendation.reads
 
     def pieces(self, settings: FrontierSettings) -> list[str]:
         return [name for name in RUN if open_values(settings, name)]
@@ -129,103 +125,72 @@ class Remedies(InPieces[FrontierSettings, Found]):
         return one.times(len(self.pieces(settings)) or 1)
 
     def gathered(self, settings: FrontierSettings, found: Sequence[Found]) -> Found:
-        return Found({name: one for part in found for name, one in part.remedies.items()})
+        return {name: one for part in found for name, one in part.items()}
 
     def piece(self, settings: FrontierSettings, data: OwnData | None) -> Run[Found]:
         yield Step(0.0, "Every demand is as weak as it can be")
-        return Found()
+        return {}
 
     def run_piece(self, settings: FrontierSettings, which: str, data: OwnData | None) -> Run[Found]:
-        base = replace(settings, searches=False)
-        return (yield from _Search(base, which, open_values(settings, which), data).run())
-
-    def tables(self, result: Found, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
-        tried = [one.tried.assign(relaxed=name) for name, one in result.remedies.items()]
-        return {
-            "remedies": pd.DataFrame({"remedy": sentences(result.remedies, settings)}),
-            "tried": pd.concat(tried, ignore_index=True) if tried else pd.DataFrame(),
-        }
-
-
-class _Search:
-    """The smallest value of one demand that does it: among all by one seed, then surely by all."""
-
-    def __init__(
-        self,
-        settings: FrontierSettings,
-        name: str,
-        values: tuple[Value, ...],
-        data: OwnData | None,
-    ) -> None:
-        self.settings, self.name, self.values, self.data = settings, name, values, data
-        self.seeds = enough_seeds(settings)
-        self.also: Mapping[str, Value] = {}
-        self.value: Value | None = None
-        self.best: pd.Series | None = None
-        self.rows: list[dict[str, object]] = []
-
-    def run(self) -> Run[Found]:
         """Narrow down by the first seed; then, by all, upward to what does it, or down from it."""
-        last = len(self.values) - 1
-        weakest = yield from self._judged(self._at(last), 1)
+        base = replace(settings, searches=False)
+        values, seeds = open_values(settings, which), enough_seeds(base)
+        last = len(values) - 1
+
+        def at(number: int) -> FrontierSettings:
+            return replace(base, **{which: values[number]})  # type: ignore[arg-type]
+
+        weakest = yield from advice_of(at(last), 1, data, hopeless)
+        also: Mapping[str, Value] = {}
         if weakest.place(1) is None:
-            weakest = yield from self._relaxed(weakest)
-        self.best = nearest(weakest)
-        order = weakest.table.sort_values(["rank", "unexplained"], na_position="last")
-        some = tuple(dict.fromkeys(order["method"]))[:FINALISTS]
-        self.settings = replace(self.settings, candidates=some)
+            also = yield from _relaxed(weakest, base, at(last), data)
+            base = replace(base, **also)  # type: ignore[arg-type]
+            weakest = rejudged(weakest, at(last)) if also else weakest
+        best, order = nearest(weakest), weakest.table.sort_values(["rank", "unexplained"])
+        base = replace(base, candidates=tuple(dict.fromkeys(order["method"]))[:FINALISTS])
         low, high = -1, last
         while high - low > 1 and weakest.place(1) is not None:
             middle = (low + high) // 2
-            advice = yield from self._judged(self._at(middle), 1)
+            advice = yield from advice_of(at(middle), 1, data, hopeless)
             if advice.place(1) is None:
                 low = middle
             else:
                 high, weakest = middle, advice
+        rows: list[dict[str, object]] = []
+        remedy = Remedy(which, None, best, pd.DataFrame(), also)
         number = high
         while 0 <= number <= last:
-            advice = yield from self._judged(self._at(number), self.seeds)
-            self.rows.append(_told(advice, self.values[number]))
-            best = sure(advice)
-            if best is None and self.value is not None:
-                break  # one less than what does it
+            advice = yield from advice_of(at(number), seeds, data, hopeless)
+            rows.append(_told(advice, values[number]))
+            tried = pd.DataFrame(rows).sort_values("value", ignore_index=True)
+            remedy, best = replace(remedy, tried=tried), sure(advice)
             if best is not None:
-                self.value, self.best = self.values[number], best
-            number += -1 if self.value is not None else 1
-            yield Step(0.9, "Smaller ones", Found({self.name: self.remedy(done=False)}))
-        return Found({self.name: self.remedy(done=True)})
+                remedy = replace(remedy, value=values[number], best=best)
+            elif remedy.value is not None:
+                break  # one less than what does it
+            number += -1 if remedy.value is not None else 1
+            yield Step(0.9, "Smaller ones", {which: replace(remedy, done=False)})
+        return {which: remedy}
 
-    def _relaxed(self, weakest: Advice) -> Part[Advice]:
-        """What is too long, or too much for a line, stays so whatever this demand is; that is
-        relaxed as well, unless it alone does it."""
-        others = at_hand(weakest, self._at(len(self.values) - 1))
-        if not others:
-            return weakest
-        one = others[max(others, key=JUDGED.index)]
-        alone = yield from self._judged(one.applied(self.settings), 1)
-        if alone.place(1) is not None:
-            return weakest
-        assert one.value is not None
-        self.also, self.settings = {one.name: one.value}, one.applied(self.settings)
-        return rejudged(weakest, self._at(len(self.values) - 1))
+    def tables(self, result: Found, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
+        return {
+            "remedies": pd.DataFrame({"remedy": sentences(result, settings)}),
+            "tried": stacked(one.tried.assign(relaxed=name) for name, one in result.items()),
+        }
 
-    def _at(self, number: int) -> FrontierSettings:
-        return replace(self.settings, **{self.name: self.values[number]})  # type: ignore[arg-type]
 
-    def _judged(self, there: FrontierSettings, seeds: int) -> Part[Advice]:
-        """The advice there, or as much of it as says that nothing is sure."""
-
-        def hopeless(found: Advice) -> bool:
-            return found.table.empty or bool(found.table["passes"].max() < 1)
-
-        return (yield from advice_of(there, seeds, self.data, hopeless))
-
-    def remedy(self, done: bool) -> Remedy:
-        """What is known by now."""
-        tried = pd.DataFrame(self.rows)
-        if len(tried):
-            tried = tried.sort_values("value", ignore_index=True)
-        return Remedy(self.name, self.value, self.best, tried, self.also, done)
+def _relaxed(
+    weakest: Advice, settings: FrontierSettings, there: FrontierSettings, data: OwnData | None
+) -> Part[Mapping[str, Value]]:
+    """What is too long, or too much for a line, stays so whatever the searched demand is: what of
+    that to relax as well, unless it alone does it."""
+    others = at_hand(weakest, there)
+    if not others:
+        return {}
+    one = others[max(others, key=JUDGED.index)]
+    assert one.value is not None
+    alone = yield from advice_of(one.applied(settings), 1, data, hopeless)
+    return {} if alone.place(1) is not None else {one.name: one.value}
 
 
 def nearest(advice: Advice) -> pd.Series | None:
@@ -238,6 +203,10 @@ def nearest(advice: Advice) -> pd.Series | None:
     return None if ordered.empty else ordered.iloc[0]
 
 
+def hopeless(found: Advice) -> bool:
+    return found.table.empty or bool(found.table["passes"].max() < 1)
+
+
 def advice_of(
     settings: FrontierSettings,
     seeds: int,
@@ -247,12 +216,10 @@ def advice_of(
     """The advice from some seeds, one after the other, or from those after which it is enough."""
     study = Recommendation()
     ways = len(study.ways(settings))
-    pieces = study.pieces(settings)[: seeds * ways]
     fronts: list[Front] = []
-    for count, piece in enumerate(pieces, 1):
-        run = study.run_piece(settings, piece, data)
-        fronts.append((yield from part(run, (count - 1) / len(pieces), count / len(pieces))))
-        if count % ways == 0 and enough(study.advice(settings, fronts)):
+    for piece, share in in_turn(study.pieces(settings)[: seeds * ways]):
+        fronts.append((yield from part(study.run_piece(settings, piece, data), *share)))
+        if len(fronts) % ways == 0 and enough(study.advice(settings, fronts)):
             break
     return study.advice(settings, fronts)
 
@@ -264,13 +231,8 @@ def _told(advice: Advice, value: Value) -> dict[str, object]:
     if left.empty:
         return {"value": value, "lost": np.nan, "low": np.nan, "high": np.nan, "method": ""}
     best = left.iloc[int(left["unexplained"].argmin())]
-    return {
-        "value": value,
-        "lost": best["unexplained"],
-        "low": best["unexplained_low"],
-        "high": best["unexplained_high"],
-        "method": best["method"],
-    }
+    ends = {end: best[f"unexplained_{end}"] for end in ("low", "high")}
+    return {"value": value, "lost": best["unexplained"], **ends, "method": best["method"]}
 
 
 def sentences(remedies: Mapping[str, Remedy], settings: FrontierSettings) -> list[str]:

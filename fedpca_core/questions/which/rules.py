@@ -12,6 +12,7 @@ from scipy.stats import norm
 from fedpca_core.arrays import Array
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import plural, short
+from fedpca_core.study.parts import names
 
 #: A run, or a configuration: its numbers by name.
 Row = Mapping[str, Any]
@@ -29,22 +30,34 @@ WRONG = 0.05
 GOOD, EDGE = "as good", "on the edge"
 #: What a run has lost, and costs, in the round in which it ends.
 _AT_END = ("round", "bytes_client", "sin_theta", "unexplained", "worst_client")
+_TITLES, _DEMANDS = names("which-rule-titles"), names("which-rule-demands")
+_REASONS = names("which-rule-fails")
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One reason to leave a configuration out.
-
-    ``demand``: The rule in words, for these settings; empty where it asks for nothing.
-    ``keeps``: Whether a row of the table passes.
-    ``reason``: Why a row that does not pass is left out.
-    """
+    """One reason to leave a configuration out; its sentences stand in `words.toml`."""
 
     key: str
-    title: str
-    demand: Callable[[FrontierSettings], str]
+    #: What is asked for with these settings, in words; empty: nothing.
+    asks: Callable[[FrontierSettings], str]
+    #: Whether a row of the table passes.
     keeps: Callable[[Row, FrontierSettings], bool]
-    reason: Callable[[Row, FrontierSettings], str]
+    #: What a row has instead, in words.
+    has: Callable[[Row], str]
+
+    @property
+    def title(self) -> str:
+        return _TITLES[self.key]
+
+    def demand(self, settings: FrontierSettings) -> str:
+        """The rule in words, for these settings; empty where it asks for nothing."""
+        asked = self.asks(settings)
+        return _DEMANDS[self.key].format(asked) if asked else ""
+
+    def reason(self, row: Row) -> str:
+        """Why a row that does not pass is left out."""
+        return _REASONS[self.key].format(self.has(row))
 
 
 def size(count: float) -> str:
@@ -56,7 +69,6 @@ def size(count: float) -> str:
 
 
 def rounds(count: float) -> str:
-    """Rounds in words."""
     return plural(np.round(count), "round")
 
 
@@ -65,75 +77,41 @@ def share(part: float) -> str:
     return f"{float(f'{100 * part:.2g}'):g}%" if part >= 1e-5 else "below 0.001%"
 
 
-def _known(limit: float, sentence: str) -> str:
-    return "" if math.isinf(limit) else sentence
+def _at_most(key: str, limit: str, column: str, said: Callable[[float], str]) -> Rule:
+    """That a number of a row is no more than the settings have."""
 
+    def asks(c: FrontierSettings) -> str:
+        return "" if math.isinf(most := getattr(c, limit)) else said(most)
 
-def _seen(row: Row) -> str:
-    """What is known of single uploads without an ε."""
-    return f"sends single uploads, of which a curious server {row['finding']}"
+    def keeps(row: Row, c: FrontierSettings) -> bool:
+        return bool(row[column] <= getattr(c, limit))
+
+    return Rule(key, asks, keeps, lambda row: said(row[column]))
 
 
 RULES: tuple[Rule, ...] = (
     Rule(
         "epsilon",
-        "A stated ε",
-        lambda c: _known(
-            c.needed_epsilon,
-            f"every record has an ε of at most {short(c.needed_epsilon)}",
-        ),
+        lambda c: "" if math.isinf(c.needed_epsilon) else short(c.needed_epsilon),
         lambda row, c: (
             math.isinf(c.needed_epsilon) or bool(row["epsilon"] <= c.needed_epsilon * (1 + 1e-9))
         ),
-        lambda row, c: (
-            "states no ε" if math.isnan(row["epsilon"]) else f"states ε = {row['epsilon']:.3g}"
-        ),
+        lambda row: "no ε" if math.isnan(row["epsilon"]) else f"ε = {row['epsilon']:.3g}",
     ),
     Rule(
         "server",
-        "What the server may see",
-        lambda c: (
-            ""
-            if c.server == "trusted"
-            else "no single upload reaches the server, unless an ε covers it"
-        ),
+        lambda c: "" if c.server == "trusted" else c.server,
         lambda row, c: c.server == "trusted" or bool(row["sums"] or row["noise"]),
-        lambda row, c: _seen(row),
+        lambda row: str(row["finding"]),
     ),
-    Rule(
-        "bytes",
-        "Bytes a client",
-        lambda c: _known(
-            c.budget_bytes, f"a client sends and receives at most {size(c.budget_bytes)}"
-        ),
-        lambda row, c: bool(row["bytes_client"] <= c.budget_bytes),
-        lambda row, c: f"takes {size(row['bytes_client'])} a client",
-    ),
-    Rule(
-        "rounds",
-        "Rounds",
-        lambda c: _known(c.budget_rounds, f"all is done in {rounds(c.budget_rounds)}"),
-        lambda row, c: bool(row["rounds"] <= c.budget_rounds),
-        lambda row, c: f"takes {rounds(row['rounds'])}",
-    ),
-    Rule(
-        "lost",
-        "Variance lost",
-        lambda c: _known(
-            c.most_lost,
-            f"the answer misses at most {share(c.most_lost)} of the variance that the best one "
-            "explains",
-        ),
-        lambda row, c: bool(row["unexplained"] <= c.most_lost),
-        lambda row, c: f"loses {share(row['unexplained'])} of the variance",
-    ),
+    _at_most("bytes", "budget_bytes", "bytes_client", size),
+    _at_most("rounds", "budget_rounds", "rounds", rounds),
+    _at_most("lost", "most_lost", "unexplained", share),
     Rule(
         "sure",
-        "In most seeds",
-        lambda c: f"all of this holds in at least {share(SURE)} of the seeds",
-        # A run by itself has no share.
-        lambda row, c: row.get("passes", 1.0) >= SURE,
-        lambda row, c: f"passes in {share(row['passes'])} of the seeds only",
+        lambda c: share(SURE),
+        lambda row, c: row.get("passes", 1.0) >= SURE,  # a run by itself has no share
+        lambda row: share(row["passes"]),
     ),
 )
 #: Rules that hang on what is lost: who fails them in a seed may be as good as the first in it.
@@ -153,9 +131,8 @@ def ended(table: pd.DataFrame, paths: pd.DataFrame, settings: FrontierSettings) 
     ``paths``: Their rounds, with the same column; see `frontier.PATH`.
     """
     rounds = paths[paths["round"] > 0]
-    paid = (rounds["round"] <= settings.budget_rounds) & (
-        rounds["bytes_client"] <= settings.budget_bytes
-    )
+    paid = rounds["round"] <= settings.budget_rounds
+    paid &= rounds["bytes_client"] <= settings.budget_bytes
     # Where not even one round can be paid, its price is what is told.
     paid |= rounds["round"] == 1
     last = rounds[paid].groupby("run", sort=False).tail(1).set_index("run")
@@ -164,17 +141,14 @@ def ended(table: pd.DataFrame, paths: pd.DataFrame, settings: FrontierSettings) 
 
 
 def left_out(table: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
-    """The table with ``excluded`` (key of the first rule that a row fails, or empty) and
-    ``reason``."""
+    """The table with ``excluded`` (key of the first rule that fails, or empty), ``reason``."""
+    excluded, reasons = [], []
     rows: list[Any] = table.to_dict("records")
-    failed = [next((rule for rule in RULES if not rule.keeps(row, settings)), None) for row in rows]
-    return table.assign(
-        excluded=["" if rule is None else rule.key for rule in failed],
-        reason=[
-            "" if rule is None else rule.reason(row, settings)
-            for rule, row in zip(failed, rows, strict=True)
-        ],
-    )
+    for row in rows:
+        failed = next((rule for rule in RULES if not rule.keeps(row, settings)), None)
+        excluded.append("" if failed is None else failed.key)
+        reasons.append("" if failed is None else failed.reason(row))
+    return table.assign(excluded=excluded, reason=reasons)
 
 
 def share_interval(share: Array, count: Array, looks: int) -> tuple[Array, Array]:
@@ -202,8 +176,7 @@ def standing(table: pd.DataFrame, looks: int) -> Array:
 
 
 def judged(table: pd.DataFrame, settings: FrontierSettings, looks: int = 1) -> pd.DataFrame:
-    """The table with what is `left_out`, its ``standing``, and its ``rank``, the recommended row
-    first.
+    """The table with what is `left_out`, ``standing`` and ``rank``, the recommended row first.
 
     ``table``: One configuration a row, with the shares of its ``seeds`` in which it is ``alike``
         the one that loses least, and ``passes``.
@@ -211,13 +184,9 @@ def judged(table: pd.DataFrame, settings: FrontierSettings, looks: int = 1) -> p
     """
     result = left_out(table, settings)
     result["standing"] = standing(result, looks)
-    near = result["alike"] >= HALF
-    result = result.assign(
-        left=result["excluded"] == "",
-        good=result["standing"] == GOOD,
-        near=near,
-        far=result["unexplained"].where(~near, 0.0),
-    ).sort_values(
+    left, good, near = result["excluded"] == "", result["standing"] == GOOD, result["alike"] >= HALF
+    far = result["unexplained"].where(~near, 0.0)
+    result = result.assign(left=left, good=good, near=near, far=far).sort_values(
         ["left", "good", "near", "far", "rounds", "bytes_client", "unexplained"],
         ascending=[False, False, False, True, True, True, True],
         kind="stable",

@@ -1,7 +1,12 @@
-"""One run of one candidate on the problem that is set, without or with an ε."""
+"""A problem at the size at which it is run, and one run of one candidate on it.
+
+That size is what was asked for, or has fewer clients, which is said."""
+
+from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -22,17 +27,104 @@ from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.questions.costs import ProblemSize
 from fedpca_core.questions.which.settings import FrontierSettings
-from fedpca_core.questions.which.sizes import drawn, sized
 from fedpca_core.remembered import Remembered
 from fedpca_core.settings import plural
 from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
-from fedpca_core.study.build import before_noise, build_algorithm, build_channel, build_problem
+from fedpca_core.study.build import before_noise, build_channel, build_problem
 from fedpca_core.study.deployed import deployment_of, truth_of
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import words
+from fedpca_core.study.pca_settings import IMAGES
 from fedpca_core.trial import Trial, Truth, trial
 
+# ---------------------------------------------------------------------- the size that is run
+#: Entries of all clients' matrices together, up to which every candidate answers while one waits.
+LIVE = 4_000_000
+#: Fewer clients than these are no federation.
+FEWEST = 4
+
+
+def most_clients(features: int) -> int:
+    """How many clients are run, at most, with so many features."""
+    return max(FEWEST, LIVE // features**2)
+
+
+def drawn(settings: FrontierSettings) -> int:
+    """How many records of a client are drawn where they must be kept; at least its features."""
+    c = settings
+    if not c.problem.startswith("decay"):
+        return c.samples
+    most = LIVE // (c.features * c.clients)
+    values = c.parameters()["samples"].grid
+    return c.samples if c.samples <= most else int(max(one for one in values if one <= most))
+
+
+def sized(
+    settings: FrontierSettings, data: OwnData | None = None
+) -> tuple[FrontierSettings, OwnData | None]:
+    """The settings, and the table, of as many clients as are run.
+
+    A table keeps some of its clients, drawn by the seed; where nobody says who they are it keeps a
+    share of its rows.
+    """
+    size = ProblemSize.of(settings, data)
+    most = most_clients(size.features)
+    if settings.problem == "table":
+        if data is None or (size.clients <= most and not settings.client_column):
+            return settings, data
+        return _some(settings, data, most)
+    return replace(settings, clients=min(settings.clients, most)), data
+
+
+def _some(settings: FrontierSettings, data: OwnData, most: int) -> tuple[FrontierSettings, OwnData]:
+    draw = Streams(settings.seed).generator("some clients")
+    table, column = data.table, settings.client_column
+    if column in table.columns:
+        names = table[column].dropna().unique()
+        if len(names) <= most:
+            return settings, data
+        kept = table[table[column].isin(draw.permutation(names)[:most])]
+        return settings, SomeRows.drawn(data, kept, settings.seed)
+    rows = len(table) * most // settings.clients
+    kept = table.iloc[np.sort(draw.permutation(len(table))[:rows])]
+    return replace(settings, clients=most), SomeRows.drawn(data, kept, settings.seed)
+
+
+@dataclass(frozen=True, eq=False)
+class SomeRows(OwnData):
+    """Some rows of a visitor's table; its ``content`` says of which, and which."""
+
+    @classmethod
+    def drawn(cls, whole: OwnData, rows: pd.DataFrame, seed: int) -> SomeRows:
+        made = cls(whole.name, f"{whole.digest} {len(rows)} rows of {seed}".encode())
+        made.__dict__["table"] = rows.reset_index(drop=True)
+        return made
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        return len(self.table), self.table.shape[1]
+
+
+def smaller(settings: FrontierSettings, data: OwnData | None, clients: int) -> str:
+    """What it means for an answer that so few ``clients`` were run; empty where all were."""
+    c = settings
+    if c.problem == "table" and c.client_column and data is not None:
+        asked = int(data.table[c.client_column].nunique()) if clients else 0
+    else:
+        asked = c.clients
+    if asked <= clients:
+        return ""
+    table = c.problem == "table"
+    told = words("which-rows" if table else "which-clients", clients=clients, asked=asked)
+    more = ", who hold more images each" if c.problem in IMAGES else ""
+    noise = "" if math.isinf(c.needed_epsilon) else " " + words("which-weighs-more")
+    return f"{told}{more}; a client's features, records, bytes and messages are as asked.{noise}"
+
+
+# ---------------------------------------------------------------------- a run of it
 #: Seconds up to which an attack that searches is tried; of others the price is told.
 SEARCH = 20.0
 #: Records of another client that one that joined is told from.
@@ -102,14 +194,13 @@ def made(
     """Run a candidate.
 
     ``problem``: Of `problem_of`, or one that differs from it by records.
-    ``rounds``: Other than the settings'.
 
     Raises InvalidInput: the method does not run on this channel, or has no ε there.
     """
     length = settings.rounds if rounds is None else rounds
     if METHODS[method].plans_products:
         return _planned(method, settings, problem, length)
-    run = _run(build_algorithm(method, settings), settings, problem, length)
+    run = _run(METHODS[method].make(settings), settings, problem, length)
     return replace(run, guarantee=problem.guarantee)
 
 
@@ -141,7 +232,16 @@ def _planned(method: str, settings: FrontierSettings, problem: Problem, length: 
     clipped = replace(problem, client_data=problem.source.clipped, source=None)
     # What the records were clipped at, which need not be what the settings say of other problems.
     bound = problem.source.guarantee.clip_norm
-    public = _public(settings, clipped, bound)
+    data = clipped.client_data
+    public = Setting(
+        clipped.features,
+        clipped.clients,
+        data.samples,
+        data.weights,
+        participation=settings.participation,
+        record_norm=bound,
+        public=clipped.public,
+    )
     # Its paper's number, fixed before: of several runs, the one that the data like best, each
     # would be a release.
     plain = replace(made_for, products=min(made_for.products, length))
@@ -150,19 +250,6 @@ def _planned(method: str, settings: FrontierSettings, problem: Problem, length: 
     run = _run(noisy, settings, clipped, noisy.rounds)
     note = f"{plural(noisy.products, 'product')}, a number fixed before the run"
     return replace(run, guarantee=said, note=note)
-
-
-def _public(settings: FrontierSettings, problem: Problem, bound: float) -> Setting:
-    data = problem.client_data
-    return Setting(
-        problem.features,
-        problem.clients,
-        data.samples,
-        data.weights,
-        participation=settings.participation,
-        record_norm=bound,
-        public=problem.public,
-    )
 
 
 # ---------------------------------------------------------------------- what it gives away
@@ -178,9 +265,7 @@ def attempt(
 ) -> Trial:
     """Attack the first rounds of a run.
 
-    ``effort``: What searches for longer is left waiting.
     ``earlier``: Of the run before the attacked client's first record was there.
-    ``centring``: As of `deployment_of`.
     ``truth``: By default that of the run's problem.
     """
     client = settings.client
@@ -190,14 +275,10 @@ def attempt(
         earlier=earlier,
         centring=centring,
     )
-    blocks = run.problem.unperturbed.blocks if earlier is not None else None
-    truth = truth or truth_of(
-        run.problem,
-        client,
-        settings.components,
-        newcomer=None if blocks is None else blocks[client][:, 0],
-        strangers=None if blocks is None else blocks[client - 1][:, :_STRANGERS],
-    )
+    blocks, others = run.problem.unperturbed.blocks, {}
+    if earlier is not None and blocks is not None:
+        others = {"newcomer": blocks[client][:, 0], "strangers": blocks[client - 1][:, :_STRANGERS]}
+    truth = truth or truth_of(run.problem, client, settings.components, **others)
     view = run.trace.transcript.until(rounds)
     public = replace(deployment, guarantee=run.guarantee)
     found = outcome(trial(view, public, client, truth=truth, effort=effort))

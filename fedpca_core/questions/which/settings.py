@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from fedpca_core.algorithms.registry import Titles
+from fedpca_core.algorithms.registry import titles
 from fedpca_core.settings import Value, choice, number, scale, switch
 from fedpca_core.study.pca_settings import ConvergeSettings, narrowed
 from fedpca_core.study.world import EVERYBODY, NO_NOISE, shared
 
 #: What seeks the pooled subspace: everything that Converge compares, and FedPower.
-CANDIDATES = Titles(lambda method: method.compared or method.plans_products)
+CANDIDATES = titles(lambda method: method.compared or method.plans_products)
 
 #: Six values of each parameter that may vary, its usual one among them.
 VALUES: Mapping[str, tuple[Value, ...]] = {
@@ -37,6 +37,7 @@ class FrontierSettings(ConvergeSettings):
     """One problem for all methods at a live size, and the parameter that varies."""
 
     kind: ClassVar[str] = "which"
+    unordered: ClassVar[tuple[str, ...]] = (*ConvergeSettings.unordered, "candidates")
 
     problem: str = narrowed("problem", "decay_arithmetic")
     features: int = shared("features", 16, low=4, high=1000)
@@ -84,12 +85,6 @@ class FrontierSettings(ConvergeSettings):
         if self.vary != "epsilon" and math.isinf(self.epsilon):
             found["shared_noise"] = NO_NOISE
         return found
-
-    def run_key(self) -> Self:
-        """As for Converge; the order in which candidates were chosen does not matter either."""
-        plain = super().run_key()
-        order = tuple(key for key in CANDIDATES if key in plain.candidates)
-        return replace(plain, candidates=order)
 
     def alone(self, method: str, seed: int | None = None, **changes: Value) -> Self:
         """One point: this method, one seed, nothing that varies."""

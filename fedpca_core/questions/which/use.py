@@ -1,4 +1,4 @@
-"""From an answer to a deployment: the estimator, Flower's settings and commands, the leak check."""
+"""From a point or an answer to where it goes on: other pages, the estimator, Flower, the check."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from fedpca_core import algorithms
-from fedpca_core.algorithms.registry import COMPARED, METHODS
+from fedpca_core.algorithms.registry import ATTACKABLE, COMPARED, METHODS, replayable
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.costs import ProblemSize
-from fedpca_core.questions.which import sizes
+from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.which.recommendation import CONFIGURATION, PROTOCOL, Advice
 from fedpca_core.questions.which.rules import share
-from fedpca_core.questions.which.runs import SHARED
+from fedpca_core.questions.which.runs import SHARED, smaller
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Settings, said_in
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import names, words
-from fedpca_core.study.pca_settings import ConvergeSettings
+from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 
 S = TypeVar("S", bound=Settings)
 
@@ -65,7 +65,6 @@ class Use:
         data: OwnData | None = None,
         advice: Advice | None = None,
     ) -> Use:
-        """A row of an advice."""
         sums, noise = bool(row["sums"]), bool(row["noise"])
         deployed = replace(
             settings,
@@ -76,11 +75,9 @@ class Use:
         made = str(row["method"]), int(row["rounds"]), sums and noise
         if data is None or settings.problem != "table":
             size = ProblemSize.of(settings)
-            numbered = range(1, size.features + 1)
-            named = settings.columns or tuple(f"x{number}" for number in numbered)
-            fewest = round(size.records / size.clients)
-            clients = settings.clients
-            return cls(deployed, *made, TABLE, SITE, clients, fewest, named, others=("drawn",))
+            named = settings.columns or tuple(f"x{k + 1}" for k in range(size.features))
+            sizes = settings.clients, round(size.records / size.clients)
+            return cls(deployed, *made, TABLE, SITE, *sizes, named, others=("drawn",))
         site, numbers = settings.client_column, data.table.select_dtypes("number")
         named = settings.columns or tuple(str(name) for name in numbers if name != site)
         dealt = [len(data.table) // settings.clients] * settings.clients
@@ -93,11 +90,10 @@ class Use:
         own = runs["run"][same & (runs["seed"] == settings.seed)]
         way = paths[paths["run"].isin(own) & paths["round"].between(1, row["rounds"])].tail(1)
         first = next(zip(way["round"].astype(int), way["unexplained"], strict=True), None)
-        fewer = sizes.said(settings, data, advice.facts.clients)
+        fewer = smaller(settings, data, advice.facts.clients)
         return replace(use, first=first, others=("fewer",) if fewer else ())
 
     def files(self) -> dict[str, str]:
-        """Everything by file name."""
         found = {"settings.json": self.flower().to_json(), "check.json": self.check().to_json()}
         if self.method in COMPARED:
             found |= {"fit.py": self.estimator(), "fit.ipynb": self.notebook()}
@@ -152,15 +148,12 @@ class Use:
     def _reading(self, scaling: str) -> dict[str, str]:
         """How the table is read, as code; under an ε its columns count as public."""
         c, private = self.settings, not math.isinf(self.settings.epsilon)
-        read: dict[str, object] = {"scaling": scaling, "missing": c.missing, "seed": c.seed}
+        dealt = {"clients": c.clients, "heterogeneity": c.heterogeneity, "split": c.sizes}
+        read: dict[str, object] = {"client_column": self.site} if self.site else {**dealt}
+        read |= {"scaling": scaling, "missing": c.missing, "seed": c.seed}
         if private:
             del read["missing"]  # an empty cell is 0: a row that is dropped says something
             read["public_schema"] = True
-        if self.site:
-            read = {"client_column": self.site, **read}
-        else:
-            dealt = {"clients": c.clients, "heterogeneity": c.heterogeneity, "split": c.sizes}
-            read = {**dealt, **read}
         given = {name: repr(value) for name, value in read.items()}
         if c.columns:
             return {"columns": repr(list(c.columns)), **given}
@@ -243,7 +236,6 @@ class Use:
 
     @property
     def _centred(self) -> bool:
-        """Whether the records are taken about their mean."""
         return not self.settings.problem.startswith("decay") and self.settings.scaling != "none"
 
     def refused(self) -> str:
@@ -292,5 +284,36 @@ def _text(name: str, **filled: Any) -> str:
 
 
 def _lines(how: str, named: Mapping[str, object]) -> str:
-    """A line for each name and value."""
     return "".join(f"{how.format(*pair)}\n" for pair in named.items())
+
+
+# ---------------------------------------------------------------------- pages that look closer
+def point(settings: FrontierSettings, method: str, value: float) -> FrontierSettings:
+    """The settings of one point: the method alone, at a value of what varies, from all seeds."""
+    alone = replace(settings.alone(method), seeds=settings.seeds)
+    if settings.vary == "none" or math.isnan(value):
+        return alone
+    return replace(alone, **{settings.vary: value})  # type: ignore[arg-type]
+
+
+def destinations(alone: FrontierSettings) -> dict[str, Settings]:
+    """Where the same state can be seen, by the name of the page.
+
+    FedPower runs on the Privacy page only, on that page's own data.
+    """
+    (method,) = alone.candidates
+    found: dict[str, Settings] = {}
+    if method in COMPARED:
+        found["converge"] = replace(alone.carried(ConvergeSettings), methods=(method,))
+    if method in ATTACKABLE:
+        found["attack"] = replace(
+            alone.carried(AttackSettings),
+            attacked=(method,),
+            attack="pooled" if alone.secure_aggregation else "symmetric",
+            replay=replayable(method) and not alone.secure_aggregation,
+        )
+    own_noise = METHODS[method].plans_products
+    if not math.isinf(alone.epsilon) or own_noise:
+        there = replace(alone.carried(PrivacySettings), method=method)
+        found["privacy"] = there if own_noise else replace(there, view="ways")
+    return found

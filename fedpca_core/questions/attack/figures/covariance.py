@@ -1,17 +1,20 @@
-"""What a server makes of a client's covariance: pictures, errors, the finding, the messages."""
+"""What a server makes of a client's covariance: by equations, by replay, with every defence."""
 
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.questions.attack.client_trial import ADVERSARIES
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction, Reconstructed
+from fedpca_core.questions.attack.replay import Replayed
 from fedpca_core.questions.home.words import angle
 from fedpca_core.settings import short
 from fedpca_core.study import parts, pictures
 from fedpca_core.study.facts import data_note
-from fedpca_core.study.panels import ROUNDING, Curve, Images, Panel, plot
+from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Images, Panel, plot
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import Pictures
 
@@ -20,8 +23,7 @@ EXACT = 1e-9
 
 
 def reconstructed(found: Reconstructed, settings: AttackSettings) -> parts.Parts:
-    """Pictures, curves and the verdict."""
-    for sentence in filter(None, [found.by.note, *parts.refusals(found.refusals)]):
+    for sentence in filter(None, [found.note, *parts.refusals(found.refusals)]):
         yield parts.Note(sentence)
     if not found.recoveries:
         return
@@ -46,7 +48,6 @@ _SAID = {
 
 
 def _row(row: Pictures, found: Reconstructed) -> list[Images]:
-    """One row of replayed pictures with what is said below each."""
     truth, caption, made = _SAID[row.kind]
     return pictures.row(
         row,
@@ -78,7 +79,6 @@ def panels(found: Reconstructed, settings: AttackSettings) -> list[Panel]:
     """Errors beside guesses that need no message; how far each method itself has converged; how
     well the reconstruction shows the client's own leading directions."""
     errors = ClientReconstruction().tables(found, settings)["errors"]
-    several = settings.starts > 1
     guesses = tuple(
         replace(one, label=f"{one.label}: {short(one.value, 2)}") for one in found.guesses
     )
@@ -87,11 +87,14 @@ def panels(found: Reconstructed, settings: AttackSettings) -> list[Panel]:
         for m, one in found.recoveries.items()
     )
     shown = partial(plot, errors, "round", by="method", least=ROUNDING)
-    angles = shown(y="leading_space_sine", spread=False)
     return [
-        Panel.of("recovery", shown(y="reconstruction_error", spread=several), baselines=guesses),
+        Panel.of(
+            "recovery",
+            shown(y="reconstruction_error", spread=settings.starts > 1),
+            baselines=guesses,
+        ),
         Panel.of("attack-progress", progress),
-        Panel.of("angles", angles),
+        Panel.of("angles", shown(y="leading_space_sine", spread=False)),
     ]
 
 
@@ -128,8 +131,8 @@ def card(found: Reconstructed, settings: AttackSettings) -> parts.Parts:
         {
             "Sees": "every broadcast and "
             + ("the sum of the uploads" if secure else "every client's upload, one by one"),
-            "Knows": found.by.attack.knows,
-            "Does": found.by.attack.does,
+            "Knows": ADVERSARIES[found.by].knows,
+            "Does": ADVERSARIES[found.by].does,
             "Gets": ", ".join(gets) or "nothing: every chosen method refused to run, see above",
         },
         protection="formal" if found.facts.guarantee else "heuristic" if masked else "none",
@@ -138,7 +141,6 @@ def card(found: Reconstructed, settings: AttackSettings) -> parts.Parts:
 
 
 def messages(found: Reconstructed) -> parts.Parts:
-    """Round by round what crossed the wire."""
     for method, recovery in found.recoveries.items():
         yield f"**{METHODS[method].title}**"
         yield parts.Rows(recovery.messages.rename(columns=lambda name: _WIRE.get(name, name)))
@@ -146,3 +148,87 @@ def messages(found: Reconstructed) -> parts.Parts:
 
 #: Columns of the messages as the page calls them.
 _WIRE = parts.names("wire-columns")
+
+
+#: Starts whose fit is drawn: the last ones.
+_SHOWN = 6
+
+
+def replayed(found: Replayed, settings: AttackSettings) -> parts.Parts:
+    yield replay_said(found)
+    row = pictures.row(
+        found.pictures,
+        truth="True covariance of the client",
+        caption="what the server must not learn",
+        titles={"prior": "The prior it starts from", "replay": "Reconstruction by replay"},
+        captions={
+            name: [f"error {short(errors[0], 2)}"] for name, errors in found.pictures.errors.items()
+        },
+    )
+    yield parts.Chart("replay_view", [fit_panel(found)], [[*row]])
+
+
+def replay_said(found: Replayed) -> str:
+    """What came of it, and how the server itself would know."""
+    result = found.attack
+    starts = "one start" if result.starts == 1 else f"{result.starts} starts"
+    how = f"after {result.evaluations} evaluations from {starts}"
+    judged = (
+        "and the residual tells it so"
+        if result.succeeded
+        else f"and a residual of {short(result.residual, 2)} tells it that the fit is not exact"
+        if result.residual > result.tolerance
+        else "but the messages it read leave other covariances possible"
+        if result.ended
+        else "and it goes on"
+    )
+    fitted = ["the client's private start"] * (result.frame is not None)
+    fitted += ["its numbers of inner steps"] * (result.inner_steps is not None)
+    if result.penalty is not None:
+        fitted.append(f"its penalty β = {short(result.penalty, 3)}")
+    also = f" It also knows {' and '.join(fitted)}." if fitted and result.succeeded else ""
+    errors = {"released": found.released, "error": found.error, "prior": found.prior_error}
+    told = {name: short(error, 2) for name, error in errors.items()}
+    which = "replay-released" if found.released != found.error else "replay-own"
+    return parts.words(which, how=how, judged=judged, also=also, **told)
+
+
+def fit_panel(found: Replayed) -> Panel:
+    """Residual of the fit against the evaluations, a curve for each start."""
+    fit = found.fit
+    last = sorted(set(fit["start"]))[-_SHOWN:]
+    curves = plot(
+        fit[fit["start"].isin(last)],
+        *("evaluation", "residual", "start"),
+        names={start: f"start {start}" for start in last},
+        colours={start: f"series {position}" for position, start in enumerate(last)},
+        least=1e-17,
+        spread=False,
+        marker=True,
+    )
+    explained = Baseline("explained", found.attack.tolerance)
+    return Panel.of("replay_residual", curves, baselines=(explained,))
+
+
+#: Why there is no replay, and why one ended.
+_ENDED = parts.names("replay-ended")
+
+
+def defended(found: pd.DataFrame, settings: AttackSettings) -> parts.Parts:
+    rows = pd.DataFrame(
+        {
+            "Defence": found["defence"],
+            "Angle reached": [short(angle, 2) for angle in found["method_sine"]],
+            "Linear attack": [short(error, 2) for error in found["linear_error"]],
+            "Replay, hidden part fitted": [
+                "–" if ended in ("sums", "products") else short(error, 2)
+                for error, ended in zip(found["replay_error"], found["ended"], strict=True)
+            ],
+            "Replay ended": [
+                _ENDED[ended] + (f" after {count} evaluations" if count else "")
+                for ended, count in zip(found["ended"], found["evaluations"], strict=True)
+            ],
+        }
+    )
+    yield parts.Table(rows, "Defences of FAPS", list(rows.columns[1:4]))
+    yield parts.Caption(parts.words("replay-defences"))

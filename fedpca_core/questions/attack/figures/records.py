@@ -1,27 +1,32 @@
-"""What came, what the server made of it, and the records that nobody should see."""
+"""What a server makes of records: of one client, of the one that joined, and which are at risk."""
+
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.arrays import AnyArray
 from fedpca_core.findings import Status
-from fedpca_core.questions.attack.records.from_models import FromModels
+from fedpca_core.questions.attack.differencing import NewcomersRead, OneMoreRecord
+from fedpca_core.questions.attack.records import at_risk
 from fedpca_core.questions.attack.records.pictures import SHOWN
 from fedpca_core.questions.attack.records.study import MethodRecords, RecordsTaken, stand_in
+from fedpca_core.questions.attack.sent_models import FromModels
 from fedpca_core.questions.home.words import things
 from fedpca_core.settings import plural, short
 from fedpca_core.study import parts
-from fedpca_core.study.panels import Baseline, Curve, Images, Panel
+from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Panel, plot
 from fedpca_core.study.pca_settings import AttackSettings
-from fedpca_core.study.pictures import lasting, sheet
+from fedpca_core.study.pictures import lasting, row, sheet
 from fedpca_core.study.said import caption
+from fedpca_core.study.sweep import Swept
 
 #: The title of what became of the messages.
 MADE = "What the server made of it"
 
 
 def records(result: RecordsTaken, settings: AttackSettings) -> parts.Parts:
-    """What is said of it, and the rounds to play."""
     for text in parts.refusals(result.refusals):
         yield parts.Note(text)
     if not result.found:
@@ -62,9 +67,10 @@ def headline(method: str, result: RecordsTaken, settings: AttackSettings) -> str
 def _verdict(method: str, one: MethodRecords, result: RecordsTaken) -> str:
     matrix, records = one.findings[-1]
     common = " " + parts.words("records-differences") if one.differences else ""
+    price = f" The price: the answer is off by a sine of {short(one.answer, 2)} (simulation only)."
     return (
         f"**{METHODS[method].title}**, the matrix: {matrix.words}. The records: {records.words}. "
-        f"{_obstacle(one, result)}{common}{_price(one, result)}"
+        f"{_obstacle(one, result)}{common}{price * (result.facts.guarantee is not None)}"
     )
 
 
@@ -76,17 +82,8 @@ def _obstacle(one: MethodRecords, result: RecordsTaken) -> str:
         epsilon = short(round(result.facts.guarantee.epsilon, 3))
         return f"The matrix carries noise at the source, ε = {epsilon}."
     if result.records > result.facts.features:
-        return (
-            f"The client holds {result.records:,} records of {result.facts.features} features; "
-            "with fewer records than features a lattice may follow."
-        )
+        return parts.words("records-many", result=result)
     return one.note
-
-
-def _price(one: MethodRecords, result: RecordsTaken) -> str:
-    if result.facts.guarantee is None:
-        return ""
-    return f" The price: the answer is off by a sine of {short(one.answer, 2)} (simulation only)."
 
 
 def rows(result: RecordsTaken, settings: AttackSettings, rounds: int) -> list[list[Images]]:
@@ -104,11 +101,8 @@ def _came(number: int, columns: int, whose: str) -> str:
 
 def _row(method: str, result: RecordsTaken, settings: AttackSettings) -> list[Images]:
     one, title = result.found[method], METHODS[method].title
-    whose = (
-        "a sum over clients"
-        if settings.secure_aggregation
-        else f"from {result.facts.client(settings.client)}"
-    )
+    own = f"from {result.facts.client(settings.client)}"
+    whose = "a sum over clients" if settings.secure_aggregation else own
     came = [_came(k, columns, whose) for k, columns in enumerate(one.columns)]
     said = [caption(*pair) for pair in one.findings]
     shows = f"The columns of what the server received under {title}, as pictures."
@@ -133,15 +127,9 @@ def of_models(found: FromModels) -> parts.Parts:
         yield parts.Note(f"The server has no record. {found.note}")
         return
     uploads = "one upload" if size.rounds == 1 else f"{size.rounds} uploads"
-    dense = size.rounds > 1
-    yield (
-        f"From {uploads} of {plural(size.components, 'component')} the server gets the client's "
-        f"matrix, to {short(found.error, 1)} (simulation only), and takes it apart into **all "
-        f"{size.records} pictures of the client**. {found.note} In truth {found.exact} of "
-        f"{size.records} are exact, to the last grey level (simulation only)."
-        + " The pictures are small because every entry is an unknown of one dense solve."
-        * dense
-    )
+    told = {"components": plural(size.components, "component"), "error": short(found.error, 1)}
+    small = " " + parts.words("records-small") if size.rounds > 1 else ""
+    yield parts.words("records-of-models", uploads=uploads, found=found, **told) + small
     side = "The client's records as the server found them, side by side."
     made = sheet(MADE, found.recovered[None], ["✓ certified"], side)
     yield parts.Chart("sent_records", images=[[made, _private(found.truth, "never sent")]])
@@ -163,7 +151,6 @@ def panel(result: RecordsTaken, settings: AttackSettings) -> Panel:
 
 
 def _tables(result: RecordsTaken) -> parts.Parts:
-    """The recovered rows, exact cells marked."""
     for method, one in result.found.items():
         if one.table is not None:
             yield (
@@ -171,3 +158,118 @@ def _tables(result: RecordsTaken) -> parts.Parts:
                 "which only a simulation can tell)"
             )
             yield parts.Rows(one.table, one.exact_cells)
+
+
+# ---------------------------------------------------------------------- the record that joined
+#: Angles below this are rounding.
+_SMALLEST = 1e-12
+
+
+def joined_record(joined: NewcomersRead, settings: AttackSettings) -> parts.Parts:
+    """The record beside what the server reads, how near it is, and how sure the server can be."""
+    for refusal in parts.refusals(joined.refusals):
+        yield parts.Note(refusal)
+    if not joined.found:
+        return
+    yield joined_said(joined)
+    found = OneMoreRecord().tables(joined, settings)["rounds"]
+    drawn = partial(plot, found, "round", by="method", spread=False)
+    panels = [
+        Panel.of("newcomer_angle", drawn(y="sine", least=_SMALLEST)),
+        Panel.of("newcomer_purity", drawn(y="purity", least=0.0)),
+    ]
+    if joined.pictures is None:
+        panels.insert(0, _record_panel(joined))
+    rounds = max(len(read.sines) for read in joined.found.values()) - 1
+    yield parts.Chart("newcomer_view", panels, joined_rows(joined, rounds), rounds=rounds)
+
+
+def joined_said(joined: NewcomersRead) -> str:
+    """What came of it, method by method, and whose record it is."""
+    said: list[str] = []
+    for method, read in joined.found.items():
+        name, best = METHODS[method].title, read.best
+        which = "newcomer-read" if read.sure else "newcomer-unsure"
+        said.append(parts.words(which, name=name, best=best, read=read, share=read.purity[best]))
+    if joined.guarantee is not None:
+        given, both = joined.guarantee, short(joined.guarantee.epsilon, 3)
+        told = {"epsilon": both, "delta": short(given.delta), "unit": given.unit}
+        said.append(parts.words("newcomer-guarantee", **told))
+    elif joined.from_sums:
+        said.append("It saw sums only: they hide whose record this is, not the record.")
+    elif masked := [m for m in joined.found if replayable(m) and not joined.found[m].sure]:
+        said.append(parts.words("newcomer-masked", name=METHODS[masked[0]].title))
+    return " ".join(said)
+
+
+def joined_rows(joined: NewcomersRead, rounds: int) -> list[list[Images]]:
+    """The record beside what was read from each method, where records are pictures."""
+    if joined.pictures is None:
+        return []
+    shown = row(
+        joined.pictures,
+        truth="The record that joined",
+        caption="nobody should see it",
+        titles={method: f"Read from {METHODS[method].title}" for method in joined.found},
+        captions={
+            method: [f"sine of the angle {short(sine, 2)}" for sine in read.sines]
+            for method, read in joined.found.items()
+        },
+    )
+    return [lasting(shown, rounds)]
+
+
+def _record_panel(joined: NewcomersRead) -> Panel:
+    tall = 1.5 * float(np.abs(joined.record).max())  # wrong guesses may be larger than the page
+    names: Any = list(joined.features) or np.arange(1, len(joined.record) + 1)
+    look: dict[str, Any] = {"colour": "simulation", "simulation_only": True}
+    curves = [Curve("the record that joined", names, joined.record, **look)]
+    curves += [
+        Curve(METHODS[method].title, names, read.records, colour=method, marker=True)
+        for method, read in joined.found.items()
+    ]
+    return Panel.of("newcomer_record", curves, y_range=(-tall, tall))
+
+
+# ---------------------------------------------------------------------- which are at risk
+#: Why a row of the map ends, and what varies along it.
+BOUNDARY = dict(zip(at_risk.OBSTACLES, parts.names("risk-ends").values(), strict=True))
+VARIED = {"records_per_client": "records per client", "upload_noise": "relative noise on uploads"}
+
+
+def risk_map(swept: Swept, settings: AttackSettings) -> parts.Parts:
+    """Share of clients whose records are certified, and why it ends where it ends.
+
+    The map has all its cells from the beginning, so that nothing moves while they fill.
+    """
+    varied, kinds, key = VARIED[swept.parameter], list(at_risk.ROWS), f"at_risk_{swept.parameter}"
+    columns = np.sort(dict([at_risk.AtRisk.along, at_risk.NoiseAtRisk.along])[swept.parameter])
+    values = np.full((len(kinds), len(columns)), np.nan)
+    for place, name in enumerate(kinds):
+        band = swept.band(name, "recovered")
+        values[place, np.searchsorted(columns, band.x)] = band.middle
+    heat = Heat.of(
+        "at-risk",
+        *(values, kinds, [short(value) for value in columns]),
+        key=key,
+        title=f"Share of clients whose records are all certified, by {varied}",
+        x_title=varied,
+        height=90 + 44 * len(kinds),
+        description="For every kind of data, the share of clients whose records the "
+        f"attack certifies, by {varied}.",
+    )
+    yield parts.Chart(key, [heat])
+    yield "\n".join(f"- {boundary(swept, name, varied)}" for name in swept.series)
+
+
+def boundary(swept: Swept, name: str, varied: str) -> str:
+    """Where a row of the map ends, and what ends it."""
+    recovered, why = swept.band(name, "recovered"), swept.band(name, "obstacle")
+    ends = np.flatnonzero(recovered.middle < 1.0)
+    if not len(ends):
+        return f"**{name}**: all of them, up to {short(recovered.x[-1])} {varied}."
+    first = int(ends[0])
+    where = f"at {short(recovered.x[first])}"
+    if first > 0:
+        where = f"between {short(recovered.x[first - 1])} and {short(recovered.x[first])}"
+    return f"**{name}** ends {where} {varied}: {BOUNDARY[int(why.middle[first])]}."

@@ -40,12 +40,12 @@ MISSED = 3
 #: Records of a client whose messages are noisy, and columns of a message.
 NOISY_RECORDS, COLUMNS = 10, 10
 #: What stood in the way: nothing, and the three things that can.
-RECOVERED, RANK, SEVERAL, PRECISION = range(4)
+RECOVERED, *OBSTACLES = range(4)
+RANK, SEVERAL, PRECISION = OBSTACLES
 
 
 def _images(source: str, side: int, count: int, seed: int) -> Problem:
-    wanted = CLIENTS * count
-    return images(source, CLIENTS, max_samples=wanted, seed=seed, resolution=side)
+    return images(source, CLIENTS, max_samples=CLIENTS * count, seed=seed, resolution=side)
 
 
 def _heart(count: int, seed: int) -> Problem:
@@ -71,13 +71,13 @@ NOISE = (0.0, 1e-2, 1e-5, 1e-6, 1e-4, 1e-3)
 class AtRisk(Sweep[AttackSettings]):
     """Share of clients whose records are certified, by records a client and kind of data."""
 
-    key: ClassVar[str] = "at_risk"
-    title: ClassVar[str] = "What is at risk"
+    key = "at_risk"
+    title = "What is at risk"
     along: ClassVar[tuple[str, Sequence[Value]]] = ("records_per_client", RECORDS)
-    opened_by: ClassVar[tuple[str, Value] | None] = ("at_risk", True)
-    most: ClassVar[Cost] = Cost(megabytes=150, seconds=60)
-    reads: ClassVar[frozenset[str]] = frozenset({"seed"})
-    seconds: ClassVar[float] = 600.0
+    opened_by = ("at_risk", True)
+    most = Cost(megabytes=150, seconds=60)
+    reads = frozenset({"seed"})
+    seconds = 600.0
 
     def records(self, settings: AttackSettings) -> int:
         """Of every client."""
@@ -91,8 +91,7 @@ class AtRisk(Sweep[AttackSettings]):
         return Factor(left[:, kept] * sizes[kept], block.shape[1], error)
 
     def at(self, settings: AttackSettings, value: Value, seed: int) -> AttackSettings:
-        plain = replace(settings, upload_noise=0.0)
-        return super().at(plain, value, seed)
+        return super().at(replace(settings, upload_noise=0.0), value, seed)
 
     def measure(self, settings: AttackSettings, seed: int, data: OwnData | None) -> Part[Measured]:
         count = self.records(settings)
@@ -109,19 +108,10 @@ class AtRisk(Sweep[AttackSettings]):
             ends = []
             for block in problem.blocks[:ATTACKED]:
                 factor = self.read(block, settings)
-                stages = record_stages(
-                    factor,
-                    public.grid,
-                    public.mean,
-                    public.records_total,
-                    bounds=public.bounds,
-                    budget=WORK,
-                )
-                found = next(stages)
+                known = public.grid, public.mean, public.records_total
                 missed = 0
-                for stage in stages:
-                    found = stage
-                    missed += bool(stage.attempts) and stage.attempts[-1].directions is not None
+                for found in record_stages(factor, *known, bounds=public.bounds, budget=WORK):
+                    missed += bool(found.attempts) and found.attempts[-1].directions is not None
                     if missed == MISSED:
                         break
                     yield begin
@@ -136,9 +126,9 @@ class AtRisk(Sweep[AttackSettings]):
 class NoiseAtRisk(AtRisk):
     """The same by noise on uploads, for ten records a client read off SSI's messages."""
 
-    key: ClassVar[str] = "noise_at_risk"
-    title: ClassVar[str] = "What noise stops it"
-    along: ClassVar[tuple[str, Sequence[Value]]] = ("upload_noise", NOISE)
+    key = "noise_at_risk"
+    title = "What noise stops it"
+    along = ("upload_noise", NOISE)
 
     def records(self, settings: AttackSettings) -> int:
         return NOISY_RECORDS

@@ -15,15 +15,6 @@ from fedpca_core.study.deployed import subtracted
 SHOWN = 60
 
 
-def value_range(problem: Problem) -> tuple[float, float]:
-    """What black and white stand for."""
-    if problem.image_shape is not None:
-        return 0.0, 1.0
-    assert problem.blocks is not None
-    size = max(float(np.abs(block).max(initial=0.0)) for block in problem.blocks)
-    return -size, size
-
-
 def shape_of(problem: Problem) -> tuple[int, int]:
     """Of the pictures; features that are no pixels fill the most nearly square page."""
     if problem.image_shape is not None:
@@ -34,8 +25,15 @@ def shape_of(problem: Problem) -> tuple[int, int]:
 
 
 def tiles(records: Array, problem: Problem) -> AnyArray:
-    """Records as they stand in the blocks as pictures in [0, 1], the mean added back."""
-    low, high = value_range(problem)
+    """Records as they stand in the blocks as pictures in [0, 1], the mean added back.
+
+    Those that are no images are grey at 0, and black or white at the largest value of any client.
+    """
+    low, high = 0.0, 1.0
+    if problem.image_shape is None:
+        assert problem.blocks is not None
+        high = max(float(np.abs(block).max(initial=0.0)) for block in problem.blocks)
+        low = -high
     values = (records + subtracted(problem)[:, None] - low) / (high - low)
     return np.clip(values.T.reshape(-1, *shape_of(problem)), 0.0, 1.0)
 
@@ -68,8 +66,7 @@ def _directions(factor: Array) -> tuple[Array, Array]:
 def column_tiles(columns: Array, shape: tuple[int, int]) -> AnyArray:
     """Columns as pictures around grey, each with its largest value at black or white."""
     peaks = np.abs(columns).max(axis=0, initial=0.0)
-    scaled = columns / np.where(peaks > 0, peaks, 1.0)
-    return 0.5 + 0.5 * scaled.T.reshape(-1, *shape)
+    return 0.5 + 0.5 * (columns / np.where(peaks > 0, peaks, 1.0)).T.reshape(-1, *shape)
 
 
 def padded(pictures: AnyArray, count: int) -> AnyArray:
@@ -90,20 +87,12 @@ def beside(taken: Taken | None, private: Array, truth: Problem) -> tuple[Array |
     grid = truth.announced.grid[:, None]
     values: Array = np.asarray(taken.whole * (grid if taken.step is None else taken.step))
     own = above_least(private) if taken.differences else private + subtracted(truth)[:, None]
-    ordered = (of_either_sign if taken.differences else in_order_of)(values, own)
+    orders = [in_order_of(values, own)]
+    if taken.differences:  # known up to their common sign
+        orders.append(in_order_of(values.max(axis=1, keepdims=True) - values, own))
+    ordered = min(orders, key=lambda one: float(np.linalg.norm(one - own)))
     # The same point of the grid; pixels kept in single precision are off by 1e-4 of it.
     return ordered, np.abs(ordered - own) < 1e-3 * grid
-
-
-def of_either_sign(found: Array, private: Array) -> Array:
-    """Recovered differences in the order and with the common sign that suit the true ones best.
-
-    Both (features, records), above the smallest value of each feature; sign and order are lost, so
-    this is for the eye (simulation only).
-    """
-    signs = (found, found.max(axis=1, keepdims=True) - found)
-    ordered = [in_order_of(one, private) for one in signs]
-    return min(ordered, key=lambda one: float(np.linalg.norm(one - private)))
 
 
 def in_order_of(found: Array, private: Array) -> Array:

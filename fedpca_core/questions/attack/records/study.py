@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,19 +11,14 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.attacks.belief import unpacked
+from fedpca_core.attacks.lattice.certificate import Certificate
 from fedpca_core.errors import InvalidInput, check_client, require
 from fedpca_core.findings import Finding
 from fedpca_core.problems import Problem
 from fedpca_core.problems.images import FINE_RESOLUTION
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions import costs
-from fedpca_core.questions.attack.client_trial import (
-    RUN,
-    ClientTrial,
-    client_trial,
-    problems,
-    said,
-)
+from fedpca_core.questions.attack.client_trial import RUN, ClientTrial, client_trial, problems, said
 from fedpca_core.questions.attack.records import pictures
 from fedpca_core.steps import Run, Step, changed, in_turn
 from fedpca_core.study.build import before_noise
@@ -41,8 +35,6 @@ FEW = 30.0
 
 @dataclass(frozen=True, eq=False)
 class MethodRecords:
-    """What one method's messages gave away."""
-
     #: (rounds + 1,) int: How many the server held.
     directions: IntArray
     #: Key of the one that read the messages.
@@ -53,12 +45,8 @@ class MethodRecords:
     certified: int | None
     #: How it ended, in the attack's words.
     note: str
-    #: distance, log10_chance: The certificate: largest distance to the grid in steps of it, and the
-    #: decimal logarithm of the chance that a wrong rotation passes; NaN without one.
-    distance: float
-    log10_chance: float
-    #: Whether no other records (or differences) on the grid explain the matrix.
-    unique: bool
+    #: Why to believe it, where there is reason to.
+    certificate: Certificate | None
     #: The step of the grid where the server had to guess it.
     step: float | None
     #: Recovered records that are the private ones, value for value (simulation only).
@@ -82,8 +70,6 @@ class MethodRecords:
 
 @dataclass(frozen=True, eq=False)
 class RecordsTaken:
-    """The section's result."""
-
     facts: Facts
     #: Whether digits stand in for a synthetic spectrum.
     stands_in: bool
@@ -105,20 +91,23 @@ def stand_in(settings: AttackSettings) -> AttackSettings:
     return replace(settings, problem="digits", records_per_client=few, components=10)
 
 
+def _finer(settings: AttackSettings) -> AttackSettings:
+    fine = settings.fine and settings.problem in IMAGES
+    return replace(settings, resolution=FINE_RESOLUTION[settings.problem]) if fine else settings
+
+
 class ClientRecords(Study[AttackSettings, RecordsTaken]):
     """Every method under attack, from its messages to the attacked client's records."""
 
-    key: ClassVar[str] = "records"
-    title: ClassVar[str] = "The records"
-    reads: ClassVar[frozenset[str]] = (RUN - {"starts"}) | {
+    key = "records"
+    title = "The records"
+    reads = (RUN - {"starts"}) | {
         "mean_known", "grid_known", "joined", "once", "fine", "unmask", "seeded", "budget",
     }  # fmt: skip
-    seconds: ClassVar[float] = 600.0
+    seconds = 600.0
 
     def cost(self, settings: AttackSettings, data: OwnData | None = None) -> Cost:
-        chosen = stand_in(settings)
-        if chosen.fine and chosen.problem in IMAGES:
-            chosen = replace(chosen, resolution=FINE_RESOLUTION[chosen.problem])
+        chosen = _finer(stand_in(settings))
         size = costs.ProblemSize.of(chosen, data)
         one = costs.run(size, chosen, recorded=True) + costs.linear(size, chosen)
         if settings.unmask and any(map(replayable, settings.attacked)):
@@ -128,12 +117,9 @@ class ClientRecords(Study[AttackSettings, RecordsTaken]):
     def run(self, settings: AttackSettings, data: OwnData | None = None) -> Run[RecordsTaken]:
         require(len(settings.attacked) > 0, "No method is under attack; choose at least one.")
         yield Step(0.0, "Preparing the records")
-        chosen = stand_in(settings)
-        stands_in = chosen is not settings
-        if chosen.fine and chosen.problem in IMAGES:
-            chosen = replace(chosen, resolution=FINE_RESOLUTION[chosen.problem])
-        honest = before_noise(chosen, data)
-        truth = honest.unperturbed
+        stood_in = stand_in(settings)
+        chosen = _finer(stood_in)
+        truth = before_noise(chosen, data).unperturbed
         client = chosen.client
         check_client(client, truth.clients, "an attacked client")
         if truth.blocks is None or truth.announced is None:
@@ -149,9 +135,9 @@ class ClientRecords(Study[AttackSettings, RecordsTaken]):
             image = truth.image_shape is not None
             return RecordsTaken(
                 Facts.of(problem),
-                stands_in,
+                stood_in is not settings,
                 private.shape[1],
-                _small(pictures.tiles(private[:, : pictures.SHOWN], truth)),
+                pictures.tiles(private[:, : pictures.SHOWN], truth).astype(np.float32),
                 None if image else _rows(private + subtracted(truth)[:, None], truth),
                 dict(found),
                 dict(refusals),
@@ -176,7 +162,7 @@ class ClientRecords(Study[AttackSettings, RecordsTaken]):
         return result()
 
     def tables(self, result: RecordsTaken, settings: AttackSettings) -> dict[str, pd.DataFrame]:
-        found = result.found
+        found, proofs = result.found, [one.certificate for one in result.found.values()]
         summary = pd.DataFrame(
             {
                 "method": [METHODS[method].title for method in found],
@@ -185,9 +171,9 @@ class ClientRecords(Study[AttackSettings, RecordsTaken]):
                 "certified_after_round": [
                     math.nan if one.certified is None else one.certified for one in found.values()
                 ],
-                "largest_distance": [one.distance for one in found.values()],
-                "log10_chance": [one.log10_chance for one in found.values()],
-                "unique": [one.unique for one in found.values()],
+                "largest_distance": [getattr(one, "largest_distance", math.nan) for one in proofs],
+                "log10_chance": [getattr(one, "log10_chance", math.nan) for one in proofs],
+                "unique": [getattr(one, "unique", False) for one in proofs],
                 "exact": [one.exact for one in found.values()],
                 "differences_only": [one.differences for one in found.values()],
                 "method_sine": [one.answer for one in found.values()],
@@ -201,14 +187,12 @@ class ClientRecords(Study[AttackSettings, RecordsTaken]):
             }
             for method, one in found.items()
         )
-        rows = {
-            f"rows_{method}": one.table for method, one in found.items() if one.table is not None
-        }
+        held = {f"rows_{method}": one.table for method, one in found.items()}
+        rows = {name: table for name, table in held.items() if table is not None}
         return {"summary": summary, "rounds": rounds, **rows}
 
 
 def _described(seen: ClientTrial, truth: Problem, private: Array) -> MethodRecords:
-    """What came of one method, compared with the truth."""
     trial, mean = seen.trial, subtracted(truth)[:, None]
     best, found = trial.certified, trial.ended
     ordered, cells = pictures.beside(best, private, truth)
@@ -224,23 +208,22 @@ def _described(seen: ClientTrial, truth: Problem, private: Array) -> MethodRecor
         pictures.padded(pictures.column_tiles(one[:, : pictures.SHOWN], shape), widest)
         for one in arrived
     ]
-    judged = None if found is None else found.certificate
+    # Half the memory of float64; a screen shows 256 shades.
+    nothing = np.zeros((0, 0, 0, 0), np.float32)
     return MethodRecords(
         directions=np.array([state.read for state in states]),
         attack=trial.best[0],
         findings=tuple(said(trial, k) for k in range(len(states))),
         certified=None if best is None else best.round,
         note="" if found is None else found.note,
-        distance=math.nan if judged is None else judged.largest_distance,
-        log10_chance=math.nan if judged is None else judged.log10_chance,
-        unique=judged is not None and judged.unique,
+        certificate=None if found is None else found.certificate,
         step=None if best is None else best.step,
         exact=int(cells.all(axis=0).sum()),
         differences=best is not None and best.differences,
         answer=float(seen.table["sin_theta"].iloc[-1]),
         columns=np.array([one.shape[1] for one in arrived]),
-        received=_small(np.stack(came)) if image else np.zeros((0, 0, 0, 0), np.float32),
-        held=_small(np.stack(held)) if image else np.zeros((0, 0, 0, 0), np.float32),
+        received=np.stack(came, dtype=np.float32) if image else nothing,
+        held=np.stack(held, dtype=np.float32) if image else nothing,
         table=None if image or ordered is None else _rows(ordered, truth),
         exact_cells=cells.T,
     )
@@ -272,8 +255,3 @@ def _rows(values: Array, problem: Problem) -> pd.DataFrame:
     divisor = None if problem.announced is None else problem.announced.divisor
     own = values if divisor is None else values * divisor[:, None]
     return pd.DataFrame(own.T.round(6) + 0.0, columns=list(problem.feature_names) or None)
-
-
-def _small(tiles: AnyArray) -> AnyArray:
-    """Half the memory; a screen shows 256 shades."""
-    return tiles.astype(np.float32)

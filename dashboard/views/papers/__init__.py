@@ -1,1 +1,0 @@
-"""Drawing the Papers page."""
