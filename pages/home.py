@@ -85,8 +85,6 @@ def experiment() -> None:
         )
         if job.refusal is not None and data is None:
             scene.way_out(controls, STUDY)
-        if job.result is not None and chapter is None and job.result.other is None:
-            offer(job.result.findings[-1], settings, controls)
         if job.done:
             layout.picture_first(first)
             first = False
@@ -102,6 +100,8 @@ def experiment() -> None:
 
     @st.fragment(key="known")
     def known() -> None:
+        if job.done and job.result is not None and chapter is None and job.result.other is None:
+            offer(job.result.findings[-1], settings, controls)
         with st.container(horizontal=True, key="after_scene"):
             door(settings.carried(AttackSettings), "Attack this run")
             door(settings.carried(ConvergeSettings), "Compare all methods on it")

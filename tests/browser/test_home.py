@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.home.story import CHAPTERS
-from tests.browser.tools import arrived, fits, settled
+from tests.browser.tools import arrived, computing_held, fits, settled
 
 SENTENCE = "[data-testid=replay-sentence]"
 # How often a stamp was seen on the left, and how often before all that it is on was drawn.
@@ -250,8 +250,10 @@ def test_either_side_may_be_off_or_another_method(open_page):
     expect(page.locator(".fp-stagebox")).to_be_visible()
 
 
-def test_a_parameter_of_the_link_changes_all_three_pictures(open_page):
-    page = open_page("/", {"clients": "5", "method": "FAPS"}, moves=True)
+def test_a_parameter_of_the_link_changes_all_three_pictures(open_page, dashboard):
+    with computing_held(dashboard):  # the page is there before its result, as on a busy machine
+        page = open_page("/", {"clients": "5", "method": "FAPS", "seed": 71}, moves=True, wait=False)
+        expect(page.locator(".st-key-scene_busy")).to_be_visible(timeout=60_000)
     settled(page)
     expect(page.locator(".fp-client")).to_have_count(5)
     expect(page.locator(SENTENCE)).to_contain_text("harder attack not tried")
