@@ -252,7 +252,8 @@ def test_either_side_may_be_off_or_another_method(open_page):
 
 def test_a_parameter_of_the_link_changes_all_three_pictures(open_page, dashboard):
     with computing_held(dashboard):  # the page is there before its result, as on a busy machine
-        page = open_page("/", {"clients": "5", "method": "FAPS", "seed": 71}, moves=True, wait=False)
+        query = {"clients": "5", "method": "FAPS", "seed": 71}
+        page = open_page("/", query, moves=True, wait=False)
         expect(page.locator(".st-key-scene_busy")).to_be_visible(timeout=60_000)
     settled(page)
     expect(page.locator(".fp-client")).to_have_count(5)

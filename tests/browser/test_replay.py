@@ -217,6 +217,13 @@ def test_a_shorter_run_clamps_the_round(page):
     turn(page, "rounds", "Home")
     assert attribute(page, "rounds") == "4"
     assert attribute(page, "round") == "4"
+    # A first look has few rounds: who was further, or at the end, is there again after it.
+    turn(page, "rounds", "End")
+    assert attribute(page, "round") == "19"
+    page.locator("[data-testid=replay-last]").click()
+    turn(page, "rounds", "Home")
+    turn(page, "rounds", "End")
+    assert attribute(page, "round") == attribute(page, "rounds")
 
 
 def test_reset_undoes_a_zoom(still):

@@ -17,7 +17,7 @@ class DuelView {
     // What an attack has just got is looked at where it got it.
     const got = this.stage && stage.sides.find(({ title, since }) => since > this.view.round
       && this.stage.sides.some((before) => before.title === title && before.attack && before.since === null));
-    if (got) this.view.round = got.since;
+    if (got) this.view.place = this.view.round = got.since;
     this.stage = stage;
     const { theme } = this.view;
     this.cards = clientCards(stage, theme);

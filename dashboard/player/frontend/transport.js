@@ -100,7 +100,6 @@ class Transport {
     const { view } = this;
     this.opening = how === "opening";
     if (view.round >= view.data.rounds) view.go(0, false);
-    view.touched = true;
     let since = performance.now() - (how === "at once" ? this.step : 0);
     const tick = (now) => {
       const { step } = this;

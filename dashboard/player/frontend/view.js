@@ -30,7 +30,8 @@ class View {
     this.id = views;
     this.mounts = [];
     this.round = 0;
-    this.touched = false;
+    // Where the reader wants to be, also while a run or its first look is shorter; Infinity, at the end.
+    this.place = 0;
     this.hidden = new Set();
     this.panels = new Map();
     this.pictures = [];
@@ -70,9 +71,8 @@ class View {
     this.node.dataset.scheme = theme.scheme;
     this.node.style.setProperty("--fp-simulation", data.simulationColour[theme.scheme]);
     this.node.style.setProperty("--fp-quiet", theme.quiet);
-    if (first) this.round = data.start ?? data.rounds;
-    else if (!this.touched && data.start === null) this.round = data.rounds;
-    this.round = Math.min(Math.max(this.round, 0), data.rounds);
+    if (first) this.place = data.start ?? Infinity;
+    this.round = Math.min(this.place, data.rounds);
     this.node.dataset.key = data.key;
     this.node.dataset.testid = data.playback ? "replay" : "chart";
     this.updateStage();
@@ -96,7 +96,8 @@ class View {
     if (begun && data.autoplay && data.rounds > 0) {
       // Who asked for less motion sees where it ends, unless the link says which round.
       const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-      this.round = data.start || (still ? data.rounds : 0);
+      this.place = data.start || (still ? Infinity : 0);
+      this.round = Math.min(this.place, data.rounds);
       this.show();
       if (!still) this.transport.start(!data.start && data.stage?.sides.length ? "opening" : "at once");
     }
@@ -166,10 +167,8 @@ class View {
 
   go(round, byHand) {
     const next = Math.min(Math.max(round, 0), this.data.rounds);
-    if (byHand) {
-      this.touched = true;
-      if (this.transport.playing) this.transport.stop();
-    }
+    if (byHand && this.transport.playing) this.transport.stop();
+    this.place = next < this.data.rounds ? next : Infinity;
     if (next === this.round) return;
     this.round = next;
     this.show();

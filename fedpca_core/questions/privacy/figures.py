@@ -488,14 +488,14 @@ def reconstruction_verdict(result: Swept, settings: PrivacySettings) -> str:
     assert guess is not None
     client, missed = attacked(settings), f"{guess:.1%}" if guess >= 1e-3 else short(guess, 1)
     text = f"Guessing that client {client} is like the average misses Sᵢ by {missed}. "
-    if last_value(result, "none") is not None:
-        text += f"Without noise the server {finding(result, 'none').words}. "
     kind = "exact" if "exact" in result.series else "source"
-    said = "exact noise" if kind == "exact" else "noise at the source"
-    text += f"With {said} it {finding(result, kind).words}."
+    noise = "exact noise" if kind == "exact" else "noise at the source"
+    for one, said in (("none", "Without noise the server"), (kind, f"With {noise} it")):
+        if last_value(result, one) is not None:  # else it is computed still
+            text += f"{said} {finding(result, one).words}. "
     if guess < 0.15 and settings.problem != "distinct":
-        text += " " + parts.words("privacy-alike")
-    return text
+        text += parts.words("privacy-alike")
+    return text.strip()
 
 
 # ---------------------------------------------------------------------- membership
