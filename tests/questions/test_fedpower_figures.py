@@ -225,7 +225,7 @@ def test_the_predicted_floor_is_that_of_the_clipped_records(
     )  # fmt: skip
     data = OwnData.of(*files_of("beijing")) if name == "table" else None
     problem = build.build_problem(c, data)
-    run = build.method(c, build.current_noise(c, data))
+    run = build.method(c, build.noise_for(c, data=data))
     assert isinstance(run, fp.FedPower)
     predicted = predicted_sine(problem, run, build.public_setting(c, data))
     target = problem.target(components)

@@ -86,17 +86,7 @@ def bounded(settings: PrivacySettings, problem: Problem, seed: int) -> Problem:
 
 def private(settings: PrivacySettings, problem: Problem, seed: int) -> Problem:
     """The problem with noise at the source, drawn from ``seed``."""
-    bought = budget(settings)
-    return problem.private(
-        bought.epsilon,
-        bought.delta,
-        bought.clip,
-        Streams(seed),
-        unit=bought.unit,
-        trust=bought.trust,
-        mean_share=bought.mean_share,
-        mean_clip=bought.mean_clip,
-    )
+    return problem.private(streams=Streams(seed), **vars(budget(settings)))
 
 
 def records(settings: PrivacySettings, data: OwnData | None = None) -> Problem:
@@ -272,12 +262,12 @@ def noise_for(
 ) -> float:
     """nu on every product, of a client with the mean number of records; 0 at ε = ∞.
 
-    By default for the budget and the calibration that are set. What is left of the budget once a
-    noisy mean is paid for is spread over the products.
+    By default for the budget and the calibration that are set; 0 where products carry none. What is
+    left of the budget once a noisy mean is paid for is spread over the products.
     """
     c = settings if epsilon is None else replace(settings, epsilon=epsilon)
     kind = calibration or c.calibration
-    if math.isinf(c.epsilon) or kind == "source":
+    if math.isinf(c.epsilon) or kind == "source" or not accountable(c):
         return 0.0
     public, bought = public_setting(c, data), budget(c)
     times = several(c, public)
@@ -293,27 +283,18 @@ def noise_for(
     return times * float(chosen.noise(public.samples.mean()))
 
 
-def current_noise(settings: PrivacySettings, data: OwnData | None = None) -> float:
-    """nu of the run as it is set: 0 without a budget, or where products carry none."""
-    return noise_for(settings, data=data) if accountable(settings) else 0.0
-
-
 def refusal(settings: PrivacySettings) -> Refusal:
     """Why no epsilon can be stated for the method that is set."""
     return accounting.refusal(plain(settings), METHODS[settings.method].title)
 
 
-def stated(
-    settings: PrivacySettings, data: OwnData | None = None, *, towards: Trust | None = None
-) -> Guarantee | Refusal:
+def stated(settings: PrivacySettings, data: OwnData | None = None) -> Guarantee | Refusal:
     """The guarantee of the run that is set, or why there is none.
-
-    ``towards``: Another adversary than the one the shared noise was made for.
 
     Raises InvalidInput: raw records with noise on: their norm has no bound.
     """
     c, public = settings, public_setting(settings, data)
-    run = method(c, current_noise(c, data))
+    run = method(c, noise_for(c, data=data))
     run.check(public)
     at_source = c.calibration == "source" and math.isfinite(c.epsilon)
     if not accountable(c) and not at_source:
@@ -323,30 +304,17 @@ def stated(
         "The records are left raw, so their norms have no bound and the stated noise protects "
         "nothing: no ε. Normalise or clip the records, or set ε to ∞.",
     )
-    made_for = trust(c)
-    fewer = 1.0  # noise that hides from the adversary, relative to what it was made for
-    if towards is not None and made_for is not None:
-        fewer = math.sqrt(towards.honest(public.clients) / made_for.honest(public.clients))
     if at_source:
-        once = source_guarantee(public.samples, public.weights, budget(c), public.public)[1]
-        if fewer == 1 or towards is None:
-            return once
-        return replace(once, noise=fewer * once.noise, towards=towards.sentence(public.clients))
-    if public.paid_mean is not None:
-        mean = replace(public.paid_mean, mu=public.paid_mean.mu / fewer)
-        public = replace(public, paid_mean=mean)
-    return accounted(c, run, public, towards or made_for)
+        return source_guarantee(public.samples, public.weights, budget(c), public.public)[1]
+    return accounted(c, run, public)
 
 
-def accounted(
-    settings: PrivacySettings, run: Algorithm, public: Setting, believed: Trust | None = None
-) -> Guarantee | Refusal:
+def accounted(settings: PrivacySettings, run: Algorithm, public: Setting) -> Guarantee | Refusal:
     """What noise on the products of a run guarantees the unit that is set."""
-    kept, norm = run.protected(public.clients), treatment(settings)[1]
-    largest = int(kept[np.argmax(public.samples[kept])])
-    delta = settings.delta
-    found = account(run, public, delta=delta, clip_norm=norm, client=largest, trust=believed)
-    return found.for_unit(unit(settings), int(public.samples[largest]))
+    c, kept = settings, run.protected(public.clients)
+    largest, norm = int(kept[np.argmax(public.samples[kept])]), treatment(c)[1]
+    found = account(run, public, delta=c.delta, clip_norm=norm, client=largest, trust=trust(c))
+    return found.for_unit(unit(c), int(public.samples[largest]))
 
 
 def require_single_uploads(settings: PrivacySettings) -> None:

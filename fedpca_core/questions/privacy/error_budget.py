@@ -262,7 +262,7 @@ class ErrorBudget(Study[PrivacySettings, ErrorParts]):
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[ErrorParts]:
         build.require_single_uploads(settings)
-        made = build.method(settings, build.current_noise(settings, data))
+        made = build.method(settings, build.noise_for(settings, data=data))
         require(
             settings.calibration != "source",
             "The error budget takes noise on every product apart; noise at the source is one more "

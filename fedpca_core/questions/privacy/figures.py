@@ -1,6 +1,7 @@
 """What the Privacy page shows: what runs promise, cost and leave, and what attackers get."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -123,33 +124,26 @@ def _cards(promises: Promises, settings: PrivacySettings) -> parts.Cards:
 
 def protection(promises: Promises, settings: PrivacySettings) -> parts.Parts:
     """Who sees what, what the guarantee covers and what it leaves open."""
-    private = promises.private
+    private, made = promises.private, build.plain(settings)
     masked = bool(promises.refusal) and settings.upload_noise > 0
-    made = build.plain(settings)
+    of_sums = private and settings.trusted == "clients"
     travels = made.plans_products and made.needs_individual_uploads
-    seen = (
-        "the sum of all uploads in each round, and nothing else"
-        if settings.trusted == "clients" and private
-        else "every upload of every client, one by one"
-        + (" (with the client's own basis, where gaps are longer than one)" if travels else "")
-    )
+    seen = "the sum of all uploads in each round, and nothing else"
+    if not of_sums:
+        own = " (with the client's own basis, where gaps are longer than one)"
+        seen = "every upload of every client, one by one" + own * travels
     seen += "".join(f"; all records of client {one} are public" for one in made.public_clients)
     unit = {"record": "one", "person": "one person's", "client": "one client's"}[settings.unit]
     gets = "whatever the messages say; nothing is promised"
     left = "**Protected**\n\n- Nothing formally."
     if private:
-        found, of_sums = promises.stated[0].guarantee, settings.trusted == "clients"
+        found = promises.stated[0].guarantee
         epsilon, power = found.epsilon, found.epsilon / math.log(10)
         factor = short(math.exp(epsilon), 3) if epsilon < 20 else f"10^{power:.0f}"
-        gets = (
-            f"no message that is more than {factor} times (e to the ε) as likely with the data as "
-            f"with others in their place ({found.unit}), save for a chance of {short(found.delta)}"
-        )
-        left = (
-            f"**Protected**\n\n- Whether {found.unit.split(',')[0].split(':')[0]} is in the data, "
-            "and what it says.\n"
-            + parts.words("privacy-of-sums" if of_sums else "privacy-of-uploads")
-        )
+        told = {"unit": found.unit, "delta": short(found.delta)}
+        gets = parts.words("privacy-gets", factor=factor, **told)
+        left = parts.words("privacy-whether", unit=found.unit.split(",")[0].split(":")[0])
+        left += "\n" + parts.words("privacy-of-sums" if of_sums else "privacy-of-uploads")
     yield parts.FactsCard(
         "An honest-but-curious server, alone or together with other clients",
         {
@@ -176,13 +170,16 @@ def private_run(result: PrivateRuns, settings: PrivacySettings) -> parts.Parts:
     panel = Panel.of(
         "distance",
         tuple(_repeated(NAMES[kind], run, COLOURS[kind]) for kind, run in result.runs.items()),
-        baselines=()
-        if floor is None
-        else (Baseline(f"predicted floor {short(floor, 2)}", floor, simulation_only=True),),
+        baselines=() if floor is None else (_level("predicted floor", floor),),
     )
-    yield parts.Chart("privacy_run", [panel], rounds=result.rounds, round_label="communication")
+    rounds = max(len(run.times) for run in result.runs.values()) - 1
+    yield parts.Chart("privacy_run", [panel], rounds=rounds, round_label="communication")
     if result.spending is not None:
         yield from _spending(result.spending, settings)
+
+
+def _level(name: str, value: float, simulation_only: bool = True) -> Baseline:
+    return Baseline(f"{name} {short(value, 2)}", value, simulation_only=simulation_only)
 
 
 def _repeated(name: str, run: Repeated, colour: str) -> Curve:
@@ -230,18 +227,13 @@ def _spending(spending: pd.DataFrame, settings: PrivacySettings) -> parts.Parts:
 
 def price_of_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
     yield parts.Section("Against the budget")
-    curves = _swept(result, but="none")
+    curves = _distances(result, but="none")
     if not curves:
         return
     quiet = last_value(result, "none")
-    panel = Panel.of(
-        "privacy-price",
-        curves,
-        x_title=f"budget ε (δ = {short(settings.delta)}, T = {settings.products})",
-        baselines=()
-        if quiet is None or quiet <= 1e-5
-        else (Baseline(f"without noise {short(quiet, 2)}", quiet, simulation_only=True),),
-    )
+    axis = f"budget ε (δ = {short(settings.delta)}, T = {settings.products})"
+    lines = (_level("without noise", quiet),) if quiet is not None and quiet > 1e-5 else ()
+    panel = Panel.of("privacy-price", curves, x_title=axis, baselines=lines)
     yield parts.Chart("privacy_price", [panel])
     unit, repetitions = build.unit(settings), plural(settings.repetitions, "repetition")
     yield parts.Caption(parts.words("privacy-price", unit=unit, repetitions=repetitions))
@@ -249,25 +241,23 @@ def price_of_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
 
 def price_of_products(result: Swept, settings: PrivacySettings) -> parts.Parts:
     yield parts.Section("Against the number of products")
-    panel = Panel.of(
-        "privacy-length",
-        _swept(result),
-        x_title=f"local products T (ε = {short(settings.epsilon)}, δ = {short(settings.delta)})",
-    )
+    axis = f"local products T (ε = {short(settings.epsilon)}, δ = {short(settings.delta)})"
+    panel = Panel.of("privacy-length", _distances(result), x_title=axis)
     yield parts.Chart("privacy_length", [panel])
     yield _advice(result, settings)
 
 
-def _swept(result: Swept, but: str = "") -> tuple[Curve, ...]:
-    return plot(
-        result.of("sin_theta"),
-        *("value", "result", "series"),
-        names={kind: NAMES[kind] for kind in result.series if kind != but},
-        colours=COLOURS,
-        least=ROUNDING,
-        marker=True,
-        simulation_only=True,
-    )
+def _distances(result: Swept, but: str = "") -> tuple[Curve, ...]:
+    names = {kind: NAMES[kind] for kind in result.series if kind != but}
+    return _swept(result, "sin_theta", names, COLOURS, least=ROUNDING, simulation_only=True)
+
+
+def _swept(
+    result: Swept, measure: str, names: Mapping[str, str], colours: Mapping[str, str], **look: Any
+) -> tuple[Curve, ...]:
+    """What is measured along a sweep, a curve a series."""
+    rows, axes = result.of(measure), ("value", "result", "series")
+    return plot(rows, *axes, names=names, colours=colours, marker=True, **look)
 
 
 def _advice(result: Swept, settings: PrivacySettings) -> str:
@@ -342,15 +332,8 @@ def ways(result: Ways, settings: PrivacySettings) -> parts.Parts:
 
 def ways_over_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
     yield parts.Section("The same, against ε")
-    curves = plot(
-        result.of("sin_theta"),
-        *("value", "result", "series"),
-        names={key: WAYS[key].title(settings) for key in result.series},
-        colours=WAY_COLOURS,
-        least=ROUNDING,
-        spread=False,
-        marker=True,
-    )
+    names = {key: WAYS[key].title(settings) for key in result.series}
+    curves = _swept(result, "sin_theta", names, WAY_COLOURS, least=ROUNDING, spread=False)
     axis = f"budget ε (δ = {short(settings.delta)})"
     description = f"Largest angle of every way to spend one budget, by {axis}; median."
     panel = Panel.of(
@@ -461,18 +444,13 @@ def _term(value: float | None, terms: TheoryTerms) -> str:
 def reconstruction(result: Swept, settings: PrivacySettings) -> parts.Parts:
     """Error of one attacker against epsilon, with guesses that need no message."""
     yield reconstruction_verdict(result, settings)
-    curves = plot(
-        result.of("error"),
-        *("value", "result", "series"),
-        names={kind: NAMES[kind] for kind in result.series if kind in COLOURS and kind != "none"},
-        colours=COLOURS,
-        marker=True,
-    )
+    noises = {kind: NAMES[kind] for kind in result.series if kind in COLOURS and kind != "none"}
+    curves = _swept(result, "error", noises, COLOURS)
     if not curves:
         return
     flat = {name: last_value(result, name) for name in (PUBLIC, EVEN, "none")}
     lines = tuple(
-        Baseline(f"{FLAT.get(name, name)}: {short(value, 2)}", value)
+        _level(f"{FLAT.get(name, name)}:", value, simulation_only=False)
         for name, value in flat.items()
         if value is not None and value > 1e-4
     )
@@ -585,15 +563,18 @@ def accountants(result: Accounts, settings: PrivacySettings) -> parts.Parts:
         + (" " + parts.words("privacy-together")) * together
     )
     yield parts.Table(pd.DataFrame(columns), "Noise by accountant")
-    sensitivity = {"published": short(result.published, 4), "exact": short(result.exact, 4)}
-    yield parts.Caption(parts.words("privacy-sensitivity", unit=unit, found=result, **sensitivity))
+    sensitivity, clip = result.table["sensitivity"], build.treatment(settings)[1]
+    ends = {"published": short(sensitivity.iloc[0], 4), "exact": short(sensitivity.iloc[-1], 4)}
+    told = {"unit": unit, "clip": clip, "columns": build.columns(settings), **ends}
+    yield parts.Caption(parts.words("privacy-sensitivity", **told))
     yield parts.Section("And back: what does a given noise mean?")
     yield parts.words(
         "privacy-given",
-        found=result,
+        epsilon=result.given_epsilon,
         settings=settings,
         products=products,
         noise=short(result.given_noise, 3),
+        clip=clip,
         together=", which count as one," * together,
         delta=short(settings.delta),
         unit=unit,

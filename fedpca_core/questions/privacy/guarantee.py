@@ -128,7 +128,11 @@ def _others(c: PrivacySettings, data: OwnData | None, found: Guarantee) -> dict[
     samples = public.samples if c.calibration == "source" else build.protected(c, public)
     neighbour = found
     if trust is not None and not trust.colluding:
-        neighbour = build.stated(c, data, towards=replace(trust, colluding=1)).stated()
+        # One who knows its own share of the noise is left with that of one client fewer.
+        curious = replace(trust, colluding=1)
+        left = math.sqrt(curious.honest(public.clients) / trust.honest(public.clients))
+        towards = curious.sentence(public.clients)
+        neighbour = replace(found, noise=left * found.noise, towards=towards)
 
     def units_at(count: int) -> dict[str, Guarantee]:
         """What the same noise means for every unit at a client of so many records."""
@@ -170,14 +174,8 @@ class Accounts:
     #: Columns accountant, multiplier (noise over sensitivity), sensitivity, noise, ratio (to the
     #: exact noise), true_epsilon (by exact sensitivity and composition).
     table: pd.DataFrame
-    #: r.
-    columns: int
     #: Products that count at full sensitivity.
     counted: int
-    #: published, exact: Sensitivities of one product.
-    published: float
-    exact: float
-    clip_norm: float
     #: given_noise, given_epsilon: The other way round: nu of the multiplier that is set, and the
     #: epsilon it means.
     given_noise: float
@@ -219,8 +217,8 @@ class Accountants(Study[PrivacySettings, Accounts]):
         counted = 1 if one else c.products
         if counted < c.products:
             width = max(2, width)  # all probes side by side, or the whole matrix
-        exact = several * float(exact_sensitivity(width, records, norm))
-        published = several * float(published_sensitivity(build.columns(c), records, norm))
+        exact = several * exact_sensitivity(width, records, norm)
+        published = several * published_sensitivity(build.columns(c), records, norm)
         left = bought.for_products
         table = comparison(left, c.delta, counted)
         # The paper's theorem has its own sensitivity, and counts every product.
@@ -231,7 +229,7 @@ class Accountants(Study[PrivacySettings, Accounts]):
         table["true_epsilon"] = true_epsilon(
             table["noise"].to_numpy() / several, c.delta, counted, width, records, norm
         )
-        given = c.multiplier * exact
+        given = c.multiplier * float(exact)
         back = float(true_epsilon(given / several, c.delta, counted, width, records, norm))
         coin = None
         if c.coin < 1 and "coin" not in c.idle():
@@ -239,7 +237,7 @@ class Accountants(Study[PrivacySettings, Accounts]):
             alone = given / (several * norm**2 / records)
             plain = float(gaussian.epsilon_of(math.sqrt(c.products) / alone, c.delta))
             coin = by_coin(alone, c.coin, c.delta, c.products), plain
-        return Accounts(table, build.columns(c), counted, published, exact, norm, given, back, coin)
+        return Accounts(table, counted, given, back, coin)
 
     def tables(self, result: Accounts, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
         back = {

@@ -1,7 +1,7 @@
 """Runs of one method from several seeds, and the ways to spend one ε that they follow."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, cast
@@ -62,21 +62,6 @@ class Repeated:
         """Median of the final angle's sine."""
         return float(self.middle[-1])
 
-    def table(self, name: str, label: str) -> pd.DataFrame:
-        """Median and quartiles after each communication; ``label`` in a column ``name``."""
-        low, high = self.quartiles
-        return pd.DataFrame(
-            {
-                name: label,
-                "communication": np.arange(len(self.middle)),
-                "products": self.times,
-                "median": self.middle,
-                "lower_quartile": low,
-                "upper_quartile": high,
-                "bytes_up": self.bytes_up,
-            }
-        )
-
 
 def communication_times(algorithm: FedPower) -> IntArray:
     """Local products finished at each communication, the start (0) first."""
@@ -132,7 +117,19 @@ def repeated(
 
 def tabled(runs: Mapping[str, Repeated], name: str, ends: str) -> dict[str, pd.DataFrame]:
     """Curves of runs by label, and under the name of ``ends`` where each comes to."""
-    tables = [run.table(name, label) for label, run in runs.items()]
+    tables = []
+    for label, run in runs.items():
+        low, high = run.quartiles
+        columns = {
+            name: label,
+            "communication": np.arange(len(run.times)),
+            "products": run.times,
+            "median": run.middle,
+            "lower_quartile": low,
+            "upper_quartile": high,
+            "bytes_up": run.bytes_up,
+        }
+        tables.append(pd.DataFrame(columns))
     return {ends: stacked(table.iloc[[-1]] for table in tables), "curves": stacked(tables)}
 
 
@@ -145,82 +142,57 @@ class Way:
     """One way to spend a budget."""
 
     key: str
-    #: From settings, records, seed and the visitor's own file to the run.
-    trial: Callable[[PrivacySettings, Problem, int, OwnData | None], WayRun]
-    #: Whether clients rely on each other, and on sums that hide single uploads.
-    trusting: bool = False
+    #: Settings that make it, besides exact noise of clients who trust nobody.
+    changes: dict[str, Any]
+
+    @property
+    def trusting(self) -> bool:
+        """Whether clients rely on each other, and on sums that hide single uploads."""
+        return self.changes.get("trusted") == "clients"
 
     def title(self, settings: PrivacySettings) -> str:
         return names("way-names")[self.key].format(method=METHODS[settings.method].title)
 
-
-def _on_products(method: str, calibration: str, **changes: Any) -> Callable[..., WayRun]:
-    """Noise on every product of a method, as `build` calibrates it."""
-
-    def trial(c: PrivacySettings, problem: Problem, seed: int, data: OwnData | None) -> WayRun:
-        settings: dict[str, Any] = {"trusted": "nobody", "draws": 0} | changes
-        chosen = replace(c, method=method, calibration=calibration, **settings)
-        run = build.method(chosen, build.noise_for(chosen, data=data))
-        assert run.rounds is not None
-        stated = build.stated(chosen, data).stated()
-        met = build.bounded(chosen, problem, seed)
-        return WayRun(met, run, run.rounds, build.channel(chosen), stated)
-
-    return trial
-
-
-def _shared(method: str) -> Callable[..., WayRun]:
-    """Noise on every product that only adds up to enough in the sum over the clients."""
-    return _on_products(method, "exact", trusted="clients", local_steps=1)
-
-
-def _remembered(c: PrivacySettings, problem: Problem, seed: int, data: OwnData | None) -> WayRun:
-    """SSI whose clients answer from memory what they were asked before."""
-    once = replace(c, method="block_krylov", calibration="exact", trusted="nobody", draws=0)
-    noise, public = build.noise_for(once, data=data), build.public_setting(once, data)
-    run = noisy(SSI(c.components), noise, ROUNDS, remembers=True)
-    stated = build.accounted(once, run, public).stated()
-    return WayRun(build.bounded(once, problem, seed), run, ROUNDS, build.channel(once), stated)
+    def trial(
+        self, settings: PrivacySettings, problem: Problem, seed: int, data: OwnData | None
+    ) -> WayRun:
+        """Its run on the records of a problem; ``data`` are the visitor's own file."""
+        usual: dict[str, Any] = {"calibration": "exact", "trusted": "nobody", "draws": 0}
+        c = replace(settings, **usual | self.changes)
+        if self.key == "colluding":
+            c = replace(c, colluding=problem.clients // 2)
+        if c.calibration == "source":
+            private, run = build.private(c, problem, seed), build.plain(c)
+            wire = replace(build.channel(c), upload_noise=0.0)
+            return WayRun(private, run, run.rounds or ROUNDS, wire, private.guarantee)
+        noise = build.noise_for(c, data=data)
+        if self.key == "remembered":  # SSI whose clients answer from memory
+            run = noisy(SSI(c.components), noise, ROUNDS, remembers=True)
+            stated = build.accounted(c, run, build.public_setting(c, data)).stated()
+        else:
+            run, stated = build.method(c, noise), build.stated(c, data).stated()
+        met, rounds = build.bounded(c, problem, seed), run.rounds
+        assert rounds is not None
+        return WayRun(met, run, rounds, build.channel(c), stated)
 
 
-def _at_the_source(
-    method: str | None = None, trusted: str | None = None, *, half_colludes: bool = False
-) -> Callable[..., WayRun]:
-    """Noise once, at the source; of the method and the trust that are set, or of others."""
-
-    def trial(c: PrivacySettings, problem: Problem, seed: int, data: OwnData | None) -> WayRun:
-        chosen = replace(c, method=method or c.method, draws=0, calibration="source")
-        if trusted is not None:
-            chosen = replace(chosen, trusted=trusted)
-        if half_colludes:
-            chosen = replace(chosen, colluding=problem.clients // 2)
-        private = build.private(chosen, problem, seed)
-        assert private.guarantee is not None
-        run = build.plain(chosen)
-        wire = replace(build.channel(chosen), upload_noise=0.0)
-        return WayRun(private, run, run.rounds or ROUNDS, wire, private.guarantee)
-
-    return trial
-
-
-#: Noise at the source for the method and the trust that are set.
-SOURCE = Way("source", _at_the_source())
+_SHARED = {"trusted": "clients"}
 #: Every way by its key, those that trust nobody first.
 WAYS: Mapping[str, Way] = {
     way.key: way
     for way in (
-        Way("published", _on_products("fedpower", "published")),
-        Way("exact", _on_products("fedpower", "exact")),
-        Way("single", _on_products("fedpower", "exact", local_steps=1, products=6)),
-        Way("orthogonal", _on_products("block_krylov", "exact")),
-        Way("remembered", _remembered),
-        Way("source", _at_the_source(trusted="nobody")),
-        Way("covariance", _at_the_source("centralized", "nobody")),
-        Way("shared_products", _shared("fedpower"), trusting=True),
-        Way("shared_orthogonal", _shared("block_krylov"), trusting=True),
-        Way("shared_covariance", _at_the_source("centralized", "clients"), trusting=True),
-        Way("shared_source", _at_the_source("block_krylov", "clients"), trusting=True),
-        Way("colluding", _at_the_source("centralized", "clients", half_colludes=True), True),
+        Way("published", {"method": "fedpower", "calibration": "published"}),
+        Way("exact", {"method": "fedpower"}),
+        Way("single", {"method": "fedpower", "local_steps": 1, "products": 6}),
+        Way("orthogonal", {"method": "block_krylov"}),
+        Way("remembered", {"method": "block_krylov"}),
+        Way("source", {"calibration": "source"}),
+        Way("covariance", {"method": "centralized", "calibration": "source"}),
+        Way("shared_products", {"method": "fedpower", **_SHARED, "local_steps": 1}),
+        Way("shared_orthogonal", {"method": "block_krylov", **_SHARED, "local_steps": 1}),
+        Way("shared_covariance", {"method": "centralized", **_SHARED, "calibration": "source"}),
+        Way("shared_source", {"method": "block_krylov", **_SHARED, "calibration": "source"}),
+        Way("colluding", {"method": "centralized", **_SHARED, "calibration": "source"}),
     )
 }
 #: Kinds of runs without an ε.
@@ -248,7 +220,8 @@ def noisy_runs(
     """
     c = settings
     if kind == "source":
-        return spend(SOURCE, c, build.records(c, data), seeds, data)
+        as_set = Way(kind, {"calibration": kind, "trusted": c.trusted})
+        return spend(as_set, c, build.records(c, data), seeds, data)
     if kind in (QUIET, MASKED):
         problem, run = build.records(c, data), build.method(c, 0.0)
         open_ = replace(c, trusted="nobody", upload_noise=c.upload_noise * (kind == MASKED))

@@ -50,11 +50,6 @@ class PrivateRuns:
     #: repetition, where clients are drawn: client (its name, or its number), releases, epsilon.
     spending: pd.DataFrame | None = None
 
-    @property
-    def rounds(self) -> int:
-        """Communications of the longest run."""
-        return max(run.sines.shape[1] for run in self.runs.values()) - 1
-
 
 class PrivateRun(Study[PrivacySettings, PrivateRuns]):
     """The run as it is set, the same with other kinds of noise, and without noise."""
@@ -84,7 +79,7 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
                     raise
                 continue
             yield Step(share[1], "Running the next", PrivateRuns(dict(runs)))
-        made = build.method(c, build.current_noise(c, data))
+        made = build.method(c, build.noise_for(c, data=data))
         if not (made.plans_products and made.noise > 0):
             return PrivateRuns(runs)
         run = cast(FedPower, made)
