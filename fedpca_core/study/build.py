@@ -7,7 +7,7 @@ import pandas as pd
 from fedpca_core import metrics
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.guarantee import given
-from fedpca_core.problems import Problem, decay_spectrum
+from fedpca_core.problems import Problem, Trust, decay_spectrum
 from fedpca_core.problems.images import LIVE_RESOLUTION, images
 from fedpca_core.problems.images import PUBLIC as IMAGES_PUBLIC
 from fedpca_core.problems.problem import check_components
@@ -77,13 +77,16 @@ def public_of(settings: ConvergeSettings) -> tuple[str, ...]:
     return IMAGES_PUBLIC if settings.problem in IMAGES else ()
 
 
-def with_noise(problem: Problem, settings: ConvergeSettings, release: int = 0) -> Problem:
+def with_noise(
+    problem: Problem, settings: ConvergeSettings, release: int = 0, trust: Trust | None = None
+) -> Problem:
     """The problem with the settings' noise at the source; another release draws other noise."""
     return problem.private(
         settings.epsilon,
         settings.delta,
         settings.clip_norm,
         Streams(settings.seed),
+        trust=trust,
         mean_share=0.0 if problem.own_mean is None else settings.mean_share,
         release=release,
     )

@@ -4,6 +4,7 @@ Runs are on stand-in records of its sizes, on its grid and centred as it is, and
 everything that fits."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +24,6 @@ from fedpca_core.problems import Problem, without_record
 from fedpca_core.problems.announced import PublicFacts
 from fedpca_core.problems.perturbation import Budget, source_guarantee
 from fedpca_core.problems.problem import from_blocks
-from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.which import runs
 from fedpca_core.questions.which.settings import FrontierSettings
@@ -162,29 +162,36 @@ def attacked(settings: CheckSettings, seed: int) -> Attacked:
 
     Raises InvalidInput: the method does not run on this channel.
     """
-    honest, strangers = drawn(settings, seed)
-    there = replace(run_settings(settings), seed=seed % 100_000)
-    # Under an ε records are clipped at the longest of the median client.
-    clip = float(np.median([np.linalg.norm(one, axis=0).max() for one in honest.blocks or ()]))
-    problem = honest
-    if settings.formal:
-        problem = replace(honest, own_mean=None, public=PUBLIC).private(
-            settings.epsilon, settings.delta, clip, Streams(seed)
-        )
-    run = runs.made(settings.method, there, problem, settings.rounds)
+    c = settings
+    honest, strangers = drawn(c, seed)
     assert honest.blocks is not None
-    record = honest.blocks[there.client][:, 0] if settings.repeats else None
-    truth = truth_of(problem, there.client, there.components, strangers=strangers, newcomer=record)
-    earlier = _before(settings, there, honest, clip) if settings.repeats else None
-    centring, rounds = CENTRINGS[settings.centring], run.trace.rounds
+    there = replace(run_settings(c), seed=seed % 100_000)
+    # Under an ε records are clipped at the longest of the median client.
+    clip = float(np.median([np.linalg.norm(one, axis=0).max() for one in honest.blocks]))
+
+    def run_on(problem: Problem, **noise: Any) -> runs.Made:
+        if c.formal:
+            problem = replace(problem, own_mean=None, public=PUBLIC)
+            problem = problem.private(c.epsilon, c.delta, clip, **noise)
+        return runs.made(c.method, there, problem, c.rounds)
+
+    run = run_on(honest, streams=Streams(seed))
+    record = earlier = None
+    if c.repeats:
+        record, before = honest.blocks[there.client][:, 0], without_record(honest, there.client, 0)
+        with suppress(InvalidInput):  # its server cannot be served
+            earlier = run_on(before, streams=Streams(there.seed), release=1).trace.transcript
+    client, problem = there.client, run.problem
+    truth = truth_of(problem, client, there.components, strangers=strangers, newcomer=record)
+    centring, rounds = CENTRINGS[c.centring], run.trace.rounds
 
     def tried(unmask: bool) -> Trial:
         known: Any = {"earlier": earlier, "centring": centring, "truth": truth}
         return runs.attempt(run, there, rounds, replace(EFFORT, unmask=unmask), **known)
 
-    found = tried(not settings.formal)
-    if settings.formal:
-        found = _granted(found, held_matrix(problem, there.client), truth) or tried(True)
+    found = tried(not c.formal)
+    if c.formal:
+        found = _granted(found, held_matrix(problem, client), truth) or tried(True)
     last = run.table.iloc[-1]
     wire = float(last["bytes_up"] + last["bytes_down"]) / problem.clients
     return Attacked(found, float(last["sin_theta"]), wire)
@@ -203,21 +210,6 @@ def _granted(found: Trial, released: Array, truth: Truth) -> Trial | None:
     waiting = {key: price for key, price in found.waiting.items() if key not in granted}
     found = replace(found, beliefs={**found.beliefs, **granted}, waiting=waiting)
     return replace(found, got=compared(found, truth))
-
-
-def _before(
-    settings: CheckSettings, there: FrontierSettings, honest: Problem, clip: float
-) -> Transcript | None:
-    """Messages of a run before a record joined; None where its server cannot be served."""
-    problem = without_record(honest, there.client, 0)
-    try:
-        if settings.formal:  # a release of its own
-            problem = replace(problem, own_mean=None).private(
-                settings.epsilon, settings.delta, clip, Streams(there.seed), release=1
-            )
-        return runs.made(settings.method, there, problem, settings.rounds).trace.transcript
-    except InvalidInput:
-        return None
 
 
 # ---------------------------------------------------------------------- the answer

@@ -162,9 +162,7 @@ class Frontier(InPieces[FrontierSettings, Front]):
             for (parameter, value, _), front in zip(_placed(settings), found, strict=False)
         ]
         table = pd.concat([t for t in tables if len(t)] or tables[:1], ignore_index=True)
-        # What a search found replaces the row that waited for it.
-        table = table.sort_values("searched", ascending=False, kind="stable")
-        table = table.drop_duplicates(POINT).sort_index()
+        table = told_once(table, POINT)
         refusals = {name: why for front in found for name, why in front.refusals.items()}
         for name in set(refusals) & {METHODS[key].title for key in table["method"]}:
             del refusals[name]  # it ran at other values
@@ -174,6 +172,12 @@ class Frontier(InPieces[FrontierSettings, Front]):
         refused = pd.DataFrame(result.refusals.items(), columns=["method", "refusal"])
         tables = {"runs": result.table, "points": result.points()}
         return tables | ({"refused": refused} if len(refused) else {})
+
+
+def told_once(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """A row a run: what a search found replaces the row that waited for it."""
+    ordered = table.sort_values("searched", ascending=False, kind="stable")
+    return ordered.drop_duplicates(by).sort_index()
 
 
 def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:

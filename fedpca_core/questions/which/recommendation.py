@@ -6,6 +6,7 @@ not tell, more are drawn.
 """
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,7 +20,7 @@ from fedpca_core.guarantee import in_words
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions.costs import ProblemSize
 from fedpca_core.questions.which import rules
-from fedpca_core.questions.which.frontier import Front, Frontier, Unattacked, searched
+from fedpca_core.questions.which.frontier import Front, Frontier, Unattacked, searched, told_once
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import short
 from fedpca_core.steps import Run
@@ -170,23 +171,17 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
 
     def advice(self, settings: FrontierSettings, found: Sequence[Front]) -> Advice:
         refusals: dict[str, str] = {}
-        done: dict[int, int] = {}
-        kinds: list[tuple[bool, bool]] = []
+        done: Counter[int] = Counter()
+        kinds = []
         first = self.stages(settings)[0]
         for number, (way, front) in enumerate(zip(self.pieces(settings), found, strict=False)):
-            kinds.append(_kind(way))
-            refusals |= {f"{name} {WAYS[kinds[-1]]}": why for name, why in front.refusals.items()}
-            whole = number >= first or _answered(front) == len(way.candidates)  # see `gathered`
-            done[way.seed] = done.get(way.seed, 0) + whole
-        (every, numbers), (paths, _) = (
-            _numbered(tables)
-            for tables in zip(*((one.table, one.paths) for one in found), strict=True)
-        )
-        every["sums"], every["noise"] = np.array(kinds)[numbers].T
-        every["way"] = np.array([WAYS[kind] for kind in kinds])[numbers]
-        # Who has searched says more.
-        every = every.sort_values("searched", ascending=False, kind="stable")
-        every = every.drop_duplicates([*CONFIGURATION, "seed"]).sort_index()
+            kinds.append((*_kind(way), WAYS[_kind(way)]))
+            refusals |= {f"{name} {kinds[-1][-1]}": why for name, why in front.refusals.items()}
+            # See `gathered`.
+            done[way.seed] += number >= first or _answered(front) == len(way.candidates)
+        every, paths = (_numbered([getattr(one, of) for one in found]) for of in ("table", "paths"))
+        every = every.join(pd.DataFrame(kinds, columns=["sums", "noise", "way"]), on="piece")
+        every = told_once(every, [*CONFIGURATION, "seed"])
         whole_seeds = [seed for seed, pieces in done.items() if pieces >= len(self.ways(settings))]
         every = every[every["seed"].isin(whole_seeds or list(done)[:1])]
         return advised(every, paths, settings, refusals, found[0].facts)
@@ -209,12 +204,12 @@ def _answered(front: Front) -> int:
     return len(front.table) + len(front.refusals)
 
 
-def _numbered(tables: Sequence[pd.DataFrame]) -> tuple[pd.DataFrame, IntArray]:
-    """Tables one below the other, with a name for every run; of every row, whose it is."""
-    numbers = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
-    whole = pd.concat([one for one in tables if len(one)] or tables[:1], ignore_index=True)
-    runs = [f"{method}-{k}" for method, k in zip(whole["method"], numbers, strict=True)]
-    return whole.assign(run=runs), numbers
+def _numbered(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Tables one below the other, with the piece that each is from and a name for every run."""
+    every = dict(enumerate(tables))
+    filled = {piece: table for piece, table in every.items() if len(table)}
+    whole = pd.concat(filled or every, names=["piece"]).reset_index("piece").reset_index(drop=True)
+    return whole.assign(run=whole["method"] + "-" + whole["piece"].astype(str))
 
 
 def advised(

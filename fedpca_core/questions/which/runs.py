@@ -33,7 +33,7 @@ from fedpca_core.remembered import Remembered
 from fedpca_core.settings import plural
 from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
-from fedpca_core.study.build import before_noise, build_channel, build_problem
+from fedpca_core.study.build import before_noise, build_channel, build_problem, with_noise
 from fedpca_core.study.deployed import deployment_of, truth_of
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import words
@@ -167,15 +167,8 @@ def problem_of(settings: FrontierSettings, data: OwnData | None = None) -> Probl
         return build_problem(settings, data)
     honest = before_noise(replace(settings, samples=kept), data)
     counts = honest.client_data.samples * settings.samples // kept
-    private = _counting(honest, counts).private(
-        settings.epsilon,
-        settings.delta,
-        settings.clip_norm,
-        Streams(settings.seed),
-        trust=SHARED if settings.shared_noise else None,
-        mean_share=0.0 if honest.own_mean is None else settings.mean_share,
-    )
-    return _counting(private, counts)
+    trust = SHARED if settings.shared_noise else None
+    return _counting(with_noise(_counting(honest, counts), settings, trust=trust), counts)
 
 
 def _counting(problem: Problem, counts: IntArray) -> Problem:
