@@ -131,7 +131,7 @@ def judge(entry: Entry, results: Results, anywhere: bool = False) -> Verdict:
         said = f"The bound is {1 / agreeing.middle:,.0f} times what we saw in the middle seed"
         reason = f"{said}: no run like ours could contradict it. {entry.why}"
         return Verdict("undetermined", reason.strip(), *read)
-    if agreeing is not None and not entry.other_data:
+    if agreeing is not None and not (entry.other_data or entry.under):
         read = (agreeing, *(one for one in tried if one != agreeing)), *read[1:]
         word: Word = "reproduced" if agreeing.reading == STATED else "reproduced under a reading"
         return Verdict(word, f"{_held(entry, agreeing)} {entry.why}".strip(), *read)
