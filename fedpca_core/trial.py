@@ -15,7 +15,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import baselines, scores
-from fedpca_core.attacks.attack import USUAL, Attack, Effort, Taken
+from fedpca_core.attacks.attack import USUAL, Attack, Effort
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.counts import counted
 from fedpca_core.attacks.deployment import Deployment
@@ -107,13 +107,13 @@ class Trial:
     #: mapping of key to beliefs round by round: Of every attack on the matrix that was run.
     beliefs: Mapping[str, Sequence[Belief]] = field(default_factory=dict)
     #: Of every attack on the records that was run.
-    taken: Mapping[str, Taken] = field(default_factory=dict)
+    taken: Mapping[str, Records] = field(default_factory=dict)
     #: Attacks that fit and were not run.
     waiting: Mapping[str, float] = field(default_factory=dict)
     #: Attacks that fit and whose messages were missing.
     refused: Mapping[str, str] = field(default_factory=dict)
     #: Records that joined since an earlier run, of every attack on them.
-    newcomers: Mapping[str, Taken] = field(default_factory=dict)
+    newcomers: Mapping[str, Records] = field(default_factory=dict)
     #: With the truth only.
     got: Mapping[Target, Got] = field(default_factory=dict)
     #: The round of the client's first message, or of the first sum that it is in.
@@ -145,20 +145,20 @@ class Trial:
         return _serving(self.waiting, target)
 
     @property
-    def _sought(self) -> Sequence[Taken]:
+    def _sought(self) -> Sequence[Records]:
         """What attacks took of the client's records, or of those that joined; certified first."""
         taken = self.taken if self.deployment.earlier is None else self.newcomers
         return sorted(taken.values(), key=lambda one: one.whole is None)
 
     @property
-    def certified(self) -> Taken | None:
+    def certified(self) -> Records | None:
         """The client's records, or those that joined, where they are certified."""
         return next((one for one in self._sought if one.whole is not None), None)
 
     @property
     def ended(self) -> Records | None:
         """The certified records, or how the first attack on them ended."""
-        return next((one.found for one in self._sought if one.found is not None), None)
+        return next((one for one in self._sought if one.note), None)
 
     @property
     def shown(self) -> list[Belief]:
@@ -180,9 +180,9 @@ class Trial:
         A search over all messages that found no matrix in the first of them was not tried on these.
         """
 
-        def early(taken: Mapping[str, Taken]) -> dict[str, Taken]:
+        def early(taken: Mapping[str, Records]) -> dict[str, Records]:
             return {
-                key: one if one.round is None or one.round <= round_ else replace(one, round=None)
+                key: replace(one, round=None, whole=None) if round_ < (one.round or 0) else one
                 for key, one in taken.items()
             }
 
@@ -268,8 +268,8 @@ def _without(waiting: Mapping[str, float], *keys: str) -> dict[str, float]:
 
 def _records(
     view: Transcript, found: Trial, deployment: Deployment, states: Sequence[Belief], effort: Effort
-) -> Part[dict[str, Taken]]:
-    taken: dict[str, Taken] = {}
+) -> Part[dict[str, Records]]:
+    taken: dict[str, Records] = {}
     for attack in on_records(deployment, found.client):
         if effort.leaves(attack, attack.seconds(deployment, found.client)):
             continue
@@ -277,7 +277,8 @@ def _records(
         taken[attack.key] = yield from part(reading, 0.0, 1.0)
         if taken[attack.key].round is not None:
             # The records are known, and other ways to them add nothing.
-            return {one.key: Taken() for one in on_records(deployment, found.client)} | taken
+            nothing = Records(False, "")
+            return {one.key: nothing for one in on_records(deployment, found.client)} | taken
     return taken
 
 
@@ -358,7 +359,7 @@ def _whole(some: Array, mean: Array, grid: Array) -> list[tuple[int, ...]]:
     return [tuple(one) for one in whole.tolist()]
 
 
-def _exact(taken: Mapping[str, Taken], records: Array, deployment: Deployment) -> Got:
+def _exact(taken: Mapping[str, Records], records: Array, deployment: Deployment) -> Got:
     """Records that came back to the last digit, or all differences between them."""
     count, steps = records.shape[1], deployment.steps
     best, exact = "", 0
@@ -542,9 +543,9 @@ def _certified(trial: Trial) -> Finding:
     if not trial.heard:
         return Finding(target, Status.PROVED_CLOSED, basis="nothing has been sent")
     for key, one in taken.items():
-        if one.whole is not None and one.found is not None:
+        if one.whole is not None:
             count = float(one.whole.shape[1])
             what = "records, less what is common to them" if one.differences else "records"
             figure = Figure(count, what, count)
-            return Finding(target, Status.OPEN, key, figure, one.found.note.rstrip("."))
+            return Finding(target, Status.OPEN, key, figure, one.note.rstrip("."))
     return _unopened(target, trial)

@@ -21,10 +21,10 @@ from fedpca_core.questions.trace.opened import (
     UNASKED,
     Opened,
     OpenedRun,
+    OpenedSettings,
     at_a_glance,
     example,
 )
-from fedpca_core.questions.trace.settings import OpenedSettings
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import words
 

@@ -15,8 +15,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.protocol.described import describe, restore
 from fedpca_core.protocol.trace_file import load_trace, save_trace
 from fedpca_core.questions.catalogue import KINDS
-from fedpca_core.questions.trace.opened import OpenedRun
-from fedpca_core.questions.trace.settings import OpenedSettings
+from fedpca_core.questions.trace.opened import OpenedRun, OpenedSettings
 from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fedpca_core.arrays import IntArray
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.lattice.records import BUDGET, Records
@@ -70,32 +69,10 @@ class MatrixAttack(_Described):
 
 
 @dataclass(frozen=True)
-class Taken:
-    """Records that an attack took, or how it ended."""
-
-    #: None where nothing was to be tried.
-    found: Records | None = None
-    #: The round after whose messages the records are certified; None where they are not.
-    round: int | None = None
-    #: The guessed step that led there, where no grid was announced.
-    step: float | None = None
-
-    @property
-    def differences(self) -> bool:
-        """Whether the records are known up to what is common to all of them."""
-        return self.found is not None and self.found.differences
-
-    @property
-    def whole(self) -> IntArray | None:
-        """(features, records) int64 in units of the grid; None where nothing is certified."""
-        return None if self.found is None or self.round is None else self.found.whole
-
-
-@dataclass(frozen=True)
 class RecordsAttack(_Described):
     """An attack on the records; ``read`` is given the beliefs of the best matrix attack too."""
 
-    read: Callable[[Transcript, Deployment, int, Effort, Sequence[Belief]], Part[Taken]]
+    read: Callable[[Transcript, Deployment, int, Effort, Sequence[Belief]], Part[Records]]
     target: Target = Target.RECORDS
     searches: bool = True
 

@@ -62,8 +62,7 @@ class LinearReading:
         last: LinearSystem | None = None
         for stage in growing(transcript, client):
             if stage is not last:
-                found = self.of(stage)
-            last = stage
+                found, last = self.of(stage), stage
             yield found
 
 
@@ -80,9 +79,7 @@ def smallest() -> LinearReading:
     """How `linear` reads."""
 
     def solve(found: Decomposition) -> Array:
-        kept = found.sigma > found.cutoff
-        scaled = np.zeros_like(found.sigma)
-        scaled[kept] = 1.0 / found.sigma[kept]
+        scaled = np.where(found.sigma > found.cutoff, 1.0 / found.sigma, 0.0)
         return ((found.left @ found.inner + found.outer) * scaled) @ found.left.T
 
     return LinearReading(None, solve)
@@ -108,16 +105,12 @@ def completion(trace: float | None = None) -> LinearReading:
     """
 
     def solve(found: Decomposition) -> Array:
-        sigma, cutoff = found.sigma, found.cutoff
-        seen_twice = found.inner * sigma
-        strength = sigma[:, None] ** 2 + sigma**2
-        inner = np.where(strength > cutoff**2, (seen_twice + seen_twice.T) / strength, 0.0)
-        outer = np.where(sigma > cutoff, found.outer / sigma, 0.0)
-        estimate = _filtered(found, inner, outer)
+        seen = found.sigma > found.cutoff
+        estimate = _filtered(found, np.where(seen, found.outer / found.sigma, 0.0))
         missing = len(estimate) - found.rank
         if trace is None or missing == 0:
             return estimate
-        probed = found.left[:, sigma > cutoff]
+        probed = found.left[:, seen]
         unprobed = np.eye(len(estimate)) - probed @ probed.T
         return estimate + (trace - np.trace(estimate)) / missing * unprobed
 
@@ -170,19 +163,14 @@ def _shrunk_towards(
     if not len(found.sigma):
         return prior
     chosen = _likeliest(found, len(prior)) if strength is None else strength
-    sigma = found.sigma
-    seen_twice = found.inner * sigma
-    weights = sigma[:, None] ** 2 + sigma**2
-    # Pairs that were not probed at all keep the prior whatever the strength.
-    floor = found.cutoff**2
-    inner = np.where(weights > floor, (seen_twice + seen_twice.T) / (weights + 2.0 * chosen), 0.0)
-    outer = np.where(sigma > found.cutoff, found.outer * (sigma / (sigma**2 + 2.0 * chosen)), 0.0)
-    estimate = prior + _filtered(found, inner, outer)
+    sigma, seen = found.sigma, found.sigma > found.cutoff
+    outer = np.where(seen, found.outer * (sigma / (sigma**2 + 2.0 * chosen)), 0.0)
+    estimate = prior + _filtered(found, outer, chosen)
     if trace is None:
         return estimate
     # Conditioning on the trace: the correction is shared out like the posterior variance of the
     # diagonal, which is 1 on unprobed directions and lambda/(sigma^2 + lambda) on probed ones.
-    known = np.where(sigma > found.cutoff, sigma**2 / (sigma**2 + chosen), 0.0)
+    known = np.where(seen, sigma**2 / (sigma**2 + chosen), 0.0)
     share = np.eye(len(prior)) - (found.left * known) @ found.left.T
     total = float(np.trace(share))
     missing = trace - float(np.trace(estimate))
@@ -218,7 +206,12 @@ def _likeliest(found: Decomposition, features: int) -> float:
     return scale * float(_GRID[np.argmin(misfit + volume)])
 
 
-def _filtered(found: Decomposition, inner: Array, outer: Array) -> Array:
-    """Symmetric matrix with given content inside the probed space and towards the rest."""
+def _filtered(found: Decomposition, outer: Array, strength: float = 0.0) -> Array:
+    """Symmetric matrix from both views of every probed pair, with ``outer`` towards the rest."""
+    seen_twice = found.inner * found.sigma
+    weights = found.sigma[:, None] ** 2 + found.sigma**2
+    # Pairs that were not probed at all are left at zero whatever the strength.
+    inner = (seen_twice + seen_twice.T) / (weights + 2.0 * strength)
+    inner = np.where(weights > found.cutoff**2, inner, 0.0)
     half = found.left @ inner * 0.5 + outer
     return half @ found.left.T + found.left @ half.T

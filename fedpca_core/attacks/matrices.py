@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,10 @@ def _listed(states: Iterator[Belief], rounds: int) -> Part[list[Belief]]:
 def _round_by_round(
     states: Callable[[Transcript, Deployment, int], Iterator[Belief]],
 ) -> MatrixReading:
-    """A reading from what is believed before any message and after every round."""
+    """A reading from what is believed after every round, and nothing before any message."""
     return lambda view, deployment, client, effort: _listed(
-        states(view, deployment, client), len(view.exchanges)
+        chain([Belief.nothing(view.features)], states(view, deployment, client)),
+        len(view.exchanges),
     )
 
 
@@ -102,7 +104,6 @@ def _at_the_end(last: Belief, rounds: int) -> list[Belief]:
 def _low_rank(view: Transcript, deployment: Deployment, client: int) -> Iterator[Belief]:
     """Answers that are products: a factor that is whole after a few rounds."""
     last = Belief.nothing(view.features)
-    yield last
     for count in range(1, len(view.exchanges) + 1):
         if last.whole is None:
             with suppress(InvalidInput):  # it has not taken part yet, or made several steps at once
@@ -115,7 +116,6 @@ def _low_rank(view: Transcript, deployment: Deployment, client: int) -> Iterator
 def _model(view: Transcript, deployment: Deployment, client: int) -> Iterator[Belief]:
     """Uploads that are models of the client's data, read as they are."""
     last = Belief.nothing(view.features)
-    yield last
     for exchange in view.exchanges:
         if sent := _sent(exchange, client):
             last = _of_model(sent, view, deployment, client) or last
@@ -183,10 +183,9 @@ def _sums(view: Transcript, deployment: Deployment, client: int) -> Iterator[Bel
     """Sums of answers: the pooled matrix, or each client's where the participants change."""
     samples = deployment.held(client)
     rounding_only = deployment.dtype == "float64" and deployment.upload_noise == 0
-    yield Belief.nothing(view.features)
-    rounds = pooled_rounds(view, client)
+    rounds = enumerate(pooled_rounds(view, client))
     next(rounds)
-    for count, (estimate, rank) in enumerate(rounds, 1):
+    for count, (estimate, rank) in rounds:
         if changing(view):
             found = factor_of(estimate, int(view.samples[client]))
             if rank < view.features:  # others explain the sums too; its records may decide
@@ -212,7 +211,6 @@ def _joined(view: Transcript, deployment: Deployment, client: int) -> Iterator[B
     before = deployment.earlier
     assert before is not None
     last = Belief.nothing(view.features)
-    yield last
     rounds = min(len(before.exchanges), len(view.exchanges))
     for count in range(1, rounds + 1):
         if last.whole is None:
@@ -234,7 +232,6 @@ def changing(view: Transcript) -> bool:
 @_round_by_round
 def _summed_model(view: Transcript, deployment: Deployment, client: int) -> Iterator[Belief]:
     """Sums of models: what they say of all clients together."""
-    yield Belief.nothing(view.features)
     for exchange in view.exchanges:
         found = Belief.nothing(view.features)
         for array in (exchange.sums or {}).values():
@@ -299,12 +296,14 @@ def _solved(solve: Callable[[Transcript, Any, int], Fitted | SecondMoment]) -> M
 
 
 # ------------------------------------------------------------------------------------- conditions
-def _single(*kinds: Uploads) -> Callable[[Deployment, int], str]:
+def _sends(*kinds: Uploads, added: bool = False) -> Callable[[Deployment, int], str]:
+    """Uploads of some kind that arrive one by one, or added up."""
+
     def fits(deployment: Deployment, client: int) -> str:
-        if deployment.sums:
-            return "only sums cross the wire"
+        if deployment.sums != added:
+            return "every upload arrives by itself" if added else "only sums cross the wire"
         if deployment.uploads not in kinds:
-            return f"uploads are {deployment.uploads}"
+            return f"{'sums are of' if added else 'uploads are'} {deployment.uploads}"
         return ""
 
     return fits
@@ -312,7 +311,7 @@ def _single(*kinds: Uploads) -> Callable[[Deployment, int], str]:
 
 def _spanned(deployment: Deployment, client: int) -> str:
     d = deployment
-    if refused := _single(Uploads.EIGENVECTORS)(d, client):
+    if refused := _sends(Uploads.EIGENVECTORS)(d, client):
         return refused
     if not d.on_a_grid or not d.grid_known:
         return "the records are on no announced grid, which tells them from their span"
@@ -327,23 +326,14 @@ def _spanned(deployment: Deployment, client: int) -> str:
 def _noisy(deployment: Deployment, client: int) -> str:
     if deployment.upload_noise == 0:
         return "the uploads carry no noise to be averaged out"
-    refused = _single(Uploads.PRODUCTS, Uploads.UPDATE)(deployment, client)
+    refused = _sends(Uploads.PRODUCTS, Uploads.UPDATE)(deployment, client)
     return refused or ("" if deployment.trace is not None else "no trace is stated")
 
 
 def _replayable(deployment: Deployment, client: int) -> str:
     if not deployment.algorithm.replayable:
         return "the method has no masked update to be rerun"
-    return _single(Uploads.UPDATE)(deployment, client)
-
-
-def _added(*kinds: Uploads) -> Callable[[Deployment, int], str]:
-    def fits(deployment: Deployment, client: int) -> str:
-        if not deployment.sums:
-            return "every upload arrives by itself"
-        return "" if deployment.uploads in kinds else f"sums are of {deployment.uploads}"
-
-    return fits
+    return _sends(Uploads.UPDATE)(deployment, client)
 
 
 def _twice(deployment: Deployment, client: int) -> str:
@@ -394,7 +384,7 @@ MATRIX_ATTACKS = (
         "low-rank reading",
         "which answer belongs to which broadcast",
         "makes the matrix of few records of a few answers",
-        _single(Uploads.PRODUCTS),
+        _sends(Uploads.PRODUCTS),
         _at_once,
         _low_rank,
     ),
@@ -412,7 +402,7 @@ MATRIX_ATTACKS = (
         "linear equations",
         "which answer belongs to which broadcast",
         "takes the smallest matrix that explains all answers as products",
-        _single(Uploads.PRODUCTS, Uploads.UPDATE),
+        _sends(Uploads.PRODUCTS, Uploads.UPDATE),
         _solving,
         _after_each(lambda deployment: smallest()),
     ),
@@ -421,7 +411,7 @@ MATRIX_ATTACKS = (
         "symmetric completion",
         "also that a covariance is symmetric and, where stated, its trace",
         "takes the smallest symmetric matrix that explains all answers",
-        _single(Uploads.PRODUCTS, Uploads.UPDATE),
+        _sends(Uploads.PRODUCTS, Uploads.UPDATE),
         _solving,
         _after_each(lambda deployment: completion(deployment.trace)),
     ),
@@ -439,7 +429,7 @@ MATRIX_ATTACKS = (
         "the model as it was sent",
         "what an upload is",
         "takes the upload for what it is: eigenvectors, a frame, the matrix itself",
-        _single(Uploads.EIGENVECTORS, Uploads.MATRIX, Uploads.FRAMES),
+        _sends(Uploads.EIGENVECTORS, Uploads.MATRIX, Uploads.FRAMES),
         _at_once,
         _model,
     ),
@@ -448,7 +438,7 @@ MATRIX_ATTACKS = (
         "sums over the clients",
         "sums over the clients, and who took part in each",
         "solves for the mean of the clients or, when participants change, for each of them",
-        _added(Uploads.PRODUCTS, Uploads.UPDATE),
+        _sends(Uploads.PRODUCTS, Uploads.UPDATE, added=True),
         _solving,
         _sums,
     ),
@@ -457,7 +447,7 @@ MATRIX_ATTACKS = (
         "the mean of the models",
         "sums over the clients",
         "takes the mean of the models for what it is",
-        _added(Uploads.MATRIX, Uploads.FRAMES, Uploads.CENTRES, Uploads.GRADIENTS),
+        _sends(Uploads.MATRIX, Uploads.FRAMES, Uploads.CENTRES, Uploads.GRADIENTS, added=True),
         _at_once,
         _summed_model,
     ),
@@ -476,7 +466,7 @@ MATRIX_ATTACKS = (
         "fit of the local runs",
         "the public local steps",
         "looks for the matrix on which the local steps land on the uploads",
-        _single(Uploads.FRAMES),
+        _sends(Uploads.FRAMES),
         _fitting,
         _solved(fit_runs),
         searches=True,
@@ -487,7 +477,7 @@ MATRIX_ATTACKS = (
         "the public step sizes",
         "solves every upload for the private frame behind it, and consecutive frames for the "
         "matrix",
-        _single(Uploads.CENTRES),
+        _sends(Uploads.CENTRES),
         _fitting,
         _solved(second_moment),
         searches=True,

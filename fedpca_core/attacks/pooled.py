@@ -50,9 +50,9 @@ class _Sum:
 
 def _sums(transcript: Transcript, client: int) -> Iterator[_Sum]:
     check_client(client, transcript.clients)
+    weights = [exchange.sum_weights[client] for exchange in transcript.exchanges]
     require(
-        not transcript.exchanges
-        or any(exchange.sum_weights[client] > 0 for exchange in transcript.exchanges),
+        not weights or max(weights) > 0,
         f"Client {client} is in none of the sums of the {len(transcript.exchanges)} rounds; "
         "choose another client or read more rounds.",
     )

@@ -11,8 +11,8 @@ import pytest
 import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.attacks.baselines import scaled_identity
-from fedpca_core.attacks.replay.client import FapsReplay, Message
-from fedpca_core.attacks.replay.guess import Candidate, Entries, Guides
+from fedpca_core.attacks.replay.client import Candidate, Entries, FapsReplay, Message
+from fedpca_core.attacks.replay.least_squares import Guides
 from fedpca_core.attacks.replay.setup import Setup
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import random_frame

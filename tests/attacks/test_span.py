@@ -119,4 +119,4 @@ def test_a_run_of_one_shot_averaging_is_open(components: int, centring: str) -> 
     finding = {one.target: one for one in run.findings}
     assert finding[Target.RECORDS].status is Status.OPEN
     assert finding[Target.COVARIANCE].status is Status.OPEN
-    assert same(run.taken["lattice"].found, blocks[1])
+    assert same(run.taken["lattice"], blocks[1])

@@ -11,8 +11,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.data_sets import files_of
 from fedpca_core.problems.problem import from_blocks
 from fedpca_core.protocol.trace_file import save_trace
-from fedpca_core.questions.trace.opened import OpenedRun
-from fedpca_core.questions.trace.settings import OpenedSettings
+from fedpca_core.questions.trace.opened import OpenedRun, OpenedSettings
 from fedpca_core.steps import outcome
 from fedpca_core.study.own_data import OwnData
 from fedpca_flower.job import FedJob

@@ -29,7 +29,7 @@ from fedpca_core.questions.check.study import (
     runnable,
     stated,
 )
-from fedpca_core.questions.trace.settings import OpenedSettings
+from fedpca_core.questions.trace.opened import OpenedSettings
 from fedpca_core.questions.which.runs import made
 from fedpca_core.shares import averaged, counted
 from fedpca_core.steps import outcome

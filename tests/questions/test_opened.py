@@ -15,8 +15,14 @@ from fedpca_core.findings import Status, Target
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.questions.trace import figures
 from fedpca_core.questions.trace import opened as run_of_a_file
-from fedpca_core.questions.trace.opened import EXAMPLE, UNASKED, OpenedRun, at_a_glance, example
-from fedpca_core.questions.trace.settings import OpenedSettings
+from fedpca_core.questions.trace.opened import (
+    EXAMPLE,
+    UNASKED,
+    OpenedRun,
+    OpenedSettings,
+    at_a_glance,
+    example,
+)
 from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData

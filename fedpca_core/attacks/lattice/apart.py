@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.attack import Effort, RecordsAttack, Taken
+from fedpca_core.attacks.attack import Effort, RecordsAttack
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.deployment import Deployment
-from fedpca_core.attacks.lattice.codes import are_codes, take_codes
+from fedpca_core.attacks.lattice.codes import are_codes, records_of_codes
 from fedpca_core.attacks.lattice.records import Records, record_stages
 from fedpca_core.attacks.lattice.without_mean import records_without_mean
 from fedpca_core.attacks.low_rank import Factor
@@ -25,7 +25,7 @@ _WHOLE = 1e-3
 #: Share of the work that a guessed step gets.
 _GUESSED = 0.05
 #: One way to take a factor apart on a grid.
-Apart = Callable[[Factor, "float | Array", Deployment, float], Iterator[Taken]]
+Apart = Callable[[Factor, "float | Array", Deployment, float], Iterator[Records]]
 
 
 def take_apart(
@@ -35,7 +35,7 @@ def take_apart(
     client: int,
     effort: Effort,
     beliefs: Sequence[Belief],
-) -> Part[Taken]:
+) -> Part[Records]:
     """Go on from the matrices to the records behind them.
 
     The first matrix that is whole is tried, then the last; where only the last gives way the rounds
@@ -50,31 +50,30 @@ def take_apart(
         if state.whole is not None and (not factors or state.whole is not beliefs[k - 1].whole):
             factors.append((k, _noisy(state.whole, noise)))
     if not factors:
-        return Taken()
+        return Records(False, "")
     known = deployment.grid_known
     grids: Sequence[float | Array] = [deployment.steps] if known else USUAL_STEPS
 
-    def tried(number: int) -> Part[Taken]:
-        last = Taken()
+    def tried(number: int) -> Part[Records]:
         round_, factor = factors[number]
         for grid in grids:
             for count, stage in enumerate(apart(factor, grid, deployment, effort.work), 1):
                 last = stage
                 yield Step(1.0 - 1.0 / count, "Taking the matrix apart")
-            if last.found is not None and last.found.certified:
+            if last.certified:
                 return replace(last, round=round_, step=None if known else float(np.min(grid)))
         return last
 
     low, high = 0, len(factors) - 1
-    first: Taken = yield from tried(low)
+    first: Records = yield from tried(low)
     if first.round is not None or low == high:
         return first
-    best: Taken = yield from tried(high)
+    best: Records = yield from tried(high)
     if best.round is None:
         return best
     while high - low > 1:
         middle = (low + high) // 2
-        between: Taken = yield from tried(middle)
+        between: Records = yield from tried(middle)
         if between.round is None:
             low = middle
         else:
@@ -92,25 +91,24 @@ def _noisy(factor: Factor, noise: float) -> Factor:
 
 def _whole(
     factor: Factor, grid: float | Array, deployment: Deployment, work: float
-) -> Iterator[Taken]:
-    mean, facts = deployment.mean, deployment.records
-    known = deployment.grid_known and facts is not None
-    for stage in record_stages(
+) -> Iterator[Records]:
+    facts, known = deployment.records, deployment.grid_known
+    assert facts is not None  # else there is no grid
+    return record_stages(
         factor,
         grid,
-        mean,
-        None if mean is None or facts is None else facts.records_total,
-        bounds=facts.bounds if known and facts is not None else None,
+        deployment.mean,
+        None if deployment.mean is None else facts.records_total,
+        bounds=facts.bounds if known else None,
         budget=work if known else _GUESSED * work,
-    ):
-        yield Taken(stage)
+    )
 
 
 def _differences(
     factor: Factor, grid: float | Array, deployment: Deployment, work: float
-) -> Iterator[Taken]:
+) -> Iterator[Records]:
     found = records_without_mean(factor, grid)
-    yield Taken(found)
+    yield found
     if found.whole is None or deployment.mean is None:
         return
     # All records together are centred on their own mean, which everybody was told: it says what
@@ -121,8 +119,14 @@ def _differences(
         if np.abs(common - np.rint(common)).max() < _WHOLE:
             raised = whole + np.rint(common).astype(np.int64)[:, None]
             note = f"{found.note.rstrip('.')}, which the announced mean tells."
-            yield Taken(Records(True, note, raised, raised * steps[:, None]))
+            yield Records(True, note, raised, raised * steps[:, None])
             return
+
+
+def _codes(
+    factor: Factor, grid: float | Array, deployment: Deployment, work: float
+) -> Iterator[Records]:
+    yield records_of_codes(factor, deployment.mean, work)
 
 
 def _few(deployment: Deployment, client: int) -> str:
@@ -191,6 +195,6 @@ LATTICE_ATTACKS = (
         "reads the matrix as counts, and looks for all records that have them",
         _coded,
         lambda deployment, client: 0.2,
-        partial(take_apart, take_codes),
+        partial(take_apart, _codes),
     ),
 )

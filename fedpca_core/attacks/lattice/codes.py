@@ -15,7 +15,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.attack import Taken
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.lattice.known_error import FARTHEST
 from fedpca_core.attacks.lattice.records import Records
@@ -147,9 +146,3 @@ def sets_of_records(counts: IntArray, samples: int, work: int) -> tuple[list[Int
 
     column(0, np.zeros((0, 1), dtype=np.int64), np.array([samples], dtype=np.int64))
     return found, left >= 0
-
-
-def take_codes(
-    factor: Factor, grid: float | Array, deployment: Deployment, work: float
-) -> Iterator[Taken]:
-    yield Taken(records_of_codes(factor, deployment.mean, work))

@@ -35,11 +35,11 @@ _SHORTEST = 0.1
 
 @dataclass(frozen=True)
 class Records:
-    """What the attack made of a second-moment matrix."""
+    """What an attack made of a second-moment matrix, or of those of a run round by round."""
 
     #: Whether the records below are the records.
     certified: bool
-    #: One sentence on how it ended.
+    #: One sentence on how it ended; empty where nothing was to be tried.
     note: str
     #: (features, samples) int64 or None: In grid units, in any order; None unless certified.
     whole: IntArray | None = None
@@ -52,6 +52,10 @@ class Records:
     #: Whether nobody tells their mean, so that they are known up to what all of them have in common
     #: and up to one sign (`without_mean`).
     differences: bool = False
+    #: The round after whose messages they are certified, where a run was read round by round.
+    round: int | None = None
+    #: The guessed step that led there, where no grid was announced.
+    step: float | None = None
 
 
 def record_stages(

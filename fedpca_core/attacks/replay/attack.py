@@ -23,7 +23,7 @@ import numpy as np
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.linear_system import check_took_part
-from fedpca_core.attacks.replay.guess import Candidate
+from fedpca_core.attacks.replay.client import Candidate
 from fedpca_core.attacks.replay.least_squares import Fit, descend
 from fedpca_core.attacks.replay.setup import Setup
 from fedpca_core.errors import require, require_at_least

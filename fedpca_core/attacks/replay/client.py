@@ -9,14 +9,15 @@ direction. Only the span of a frame matters to everything a client sends, so the
 kept orthogonal to the frame, and normalisations between inner steps count as constant.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fedpca_core.algorithms.faps.faps import FAPS
-from fedpca_core.arrays import Array
-from fedpca_core.attacks.replay.guess import Candidate, Entries
+from fedpca_core.arrays import Array, IntArray
 from fedpca_core.linalg.stiefel import orthonormalise, remove_span
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Plan, Setting
@@ -25,6 +26,68 @@ from fedpca_core.streams import Streams
 
 #: Directions whose derivatives travel together: so many stay in the processor's cache.
 _TOGETHER = 128
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Everything a candidate client is made of, in the model's coordinates."""
+
+    #: (features, features) float64, symmetric.
+    matrix: Array
+    #: First beta_i where it is fitted or known; None where it follows from the matrix.
+    penalty: float | None = None
+    #: (features, components) float64 or None: Hidden start; None: the first broadcast.
+    frame: Array | None = None
+    #: Inner steps in each of the client's rounds where they are not public.
+    steps: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Unknown entries of a symmetric matrix, as coordinates of unit Frobenius length."""
+
+    #: rows, columns: (count,) int64: Positions, row <= column; the mirrored entry follows.
+    rows: IntArray
+    columns: IntArray
+    #: The entries between so many leading features and the rest are known.
+    known: int = 0
+
+    @classmethod
+    def of(cls, features: int, known: int = 0) -> Entries:
+        """All entries, or all but the block between the first ``known`` features and the rest."""
+        rows, columns = np.triu_indices(features)
+        free = ~((rows < known) & (columns >= known))
+        return cls(rows[free], columns[free], known)
+
+    def __getitem__(self, some: slice) -> Entries:
+        return Entries(self.rows[some], self.columns[some], self.known)
+
+    @property
+    def count(self) -> int:
+        return len(self.rows)
+
+    @property
+    def scale(self) -> Array:
+        """c with dS = c (e_a e_b^T + e_b e_a^T): 1/2 on the diagonal, 1/sqrt(2) off it."""
+        return np.where(self.rows == self.columns, 0.5, np.sqrt(0.5))
+
+    def add(self, matrix: Array, step: Array) -> Array:
+        change = np.zeros_like(matrix)
+        change[self.rows, self.columns] = self.scale * step
+        return matrix + change + change.T
+
+    def coordinates(self, matrix: Array) -> Array:
+        return np.asarray(2.0 * self.scale * matrix[self.rows, self.columns])
+
+    def quadratic(self, vector: Array) -> Array:
+        """Derivative of ``v^T S v`` in these coordinates."""
+        return np.asarray(2.0 * self.scale * vector[self.rows] * vector[self.columns])
+
+    def accumulate(self, into: Array, frame: Array) -> None:
+        """Add ``dS V`` of every coordinate to derivatives (features, directions, columns)."""
+        each = np.arange(self.count)
+        into[self.rows, each] += self.scale[:, None] * frame[self.columns]
+        into[self.columns, each] += self.scale[:, None] * frame[self.rows]
 
 
 @dataclass(frozen=True)
@@ -202,11 +265,11 @@ def _multiplier_derivative(
     entries: Entries, matrix: Array, frame: Array, product: Array, change: Array
 ) -> Array:
     """Derivative of ``W = -(I - X X^T) S X``."""
-    image = left(matrix, change)
+    image = times(matrix, change)
     entries.accumulate(image, frame)
     inside = frame.T @ product
     return (
-        left(frame, left(frame.T, image) + cross(change, product)) + right(change, inside) - image
+        times(frame, times(frame.T, image) + cross(change, product)) + times(change, inside) - image
     )
 
 
@@ -229,19 +292,19 @@ def _inner_derivative(
     pulls = bool(d_penalty.any())
     current, moving = frame, change
     for _ in range(mine.steps):
-        image = left(operator, moving)
+        image = times(operator, moving)
         entries.accumulate(image, current)
-        image += right(both, swapped.T @ current)
+        image += times(both, swapped.T @ current)
         crossed = cross(both, current)
         half = frame.shape[1]
-        image += left(tall, np.concatenate([crossed[half:], crossed[:half]]))
+        image += times(tall, np.concatenate([crossed[half:], crossed[:half]]))
         if pulls:
             image += (received @ (received.T @ current))[:, None, :] * d_penalty[:, None]
         pushed = operator @ current
         current = orthonormalise(pushed)
         triangle = np.asarray(np.linalg.inv(current.T @ pushed), dtype=float)
-        moving = right(image, triangle)
-    return current, moving - left(current, left(current.T, moving))
+        moving = times(image, triangle)
+    return current, moving - times(current, times(current.T, moving))
 
 
 def complement(frame: Array) -> Array:
@@ -250,22 +313,14 @@ def complement(frame: Array) -> Array:
     return np.ascontiguousarray(full[:, frame.shape[1] :])
 
 
-def left(matrix: Array, derivatives: Array) -> Array:
-    """``matrix @ T`` for every direction."""
-    flat = matrix @ derivatives.reshape(len(derivatives), -1)
-    return flat.reshape(len(matrix), *derivatives.shape[1:])
-
-
-def right(derivatives: Array, matrix: Array) -> Array:
-    """``T @ matrix`` for every direction."""
-    flat = derivatives.reshape(-1, derivatives.shape[2]) @ matrix
-    return flat.reshape(*derivatives.shape[:2], matrix.shape[1])
+def times(first: Array, second: Array) -> Array:
+    """``matrix @ T``, or ``T @ matrix``, for every direction."""
+    return np.asarray(np.tensordot(first, second, axes=1))
 
 
 def cross(derivatives: Array, frame: Array) -> Array:
     """``T^T frame`` for every direction, (columns of T, directions, columns of the frame)."""
-    flat = frame.T @ derivatives.reshape(len(derivatives), -1)
-    return flat.reshape(frame.shape[1], *derivatives.shape[1:]).transpose(2, 1, 0)
+    return times(frame.T, derivatives).transpose(2, 1, 0)
 
 
 def _product_derivative(
@@ -280,8 +335,8 @@ def _product_derivative(
     """Derivative of ``Q Z`` with ``Q = beta X X^T - X W^T - W X^T``."""
     along, across = frame.T @ received, weight.T @ received
     d_along, d_across = cross(change, received), cross(d_weight, received)
-    result = right(change, penalty * along - across) - right(d_weight, along)
-    result += left(frame, penalty * d_along - d_across) - left(weight, d_along)
+    result = times(change, penalty * along - across) - times(d_weight, along)
+    result += times(frame, penalty * d_along - d_across) - times(weight, d_along)
     if d_penalty.any():
         result += (frame @ along)[:, None, :] * d_penalty[:, None]
     return result

@@ -7,6 +7,8 @@ nothing beside a Jacobian. For the same reason a Jacobian serves for further ste
 halve the residual: near the solution one is enough (Shamanskii, 1967).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,8 +17,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.replay.client import FapsReplay, ReplayedRound
-from fedpca_core.attacks.replay.guess import Candidate, Extra
+from fedpca_core.attacks.replay.client import Candidate, Entries, FapsReplay, ReplayedRound
 from fedpca_core.errors import InvalidInput
 
 #: Damping after a success and after a failure: lowered fast, raised slowly, so that it is rarely
@@ -34,6 +35,58 @@ _MUCH = 0.75
 #: Below this relative residual, and with no other equations, the same derivatives serve again: far
 #: away, and where the messages leave much open, they lead astray.
 _NEAR = 1e-4
+
+
+@dataclass(frozen=True)
+class Guides:
+    """What a server knows about any second-moment matrix, as extra equations for a first fit.
+
+    A covariance has no negative eigenvalue; none exceeds ``norm`` and the largest equals it where
+    the norm is known (FAPS's round 1 gives beta_i and so the norm away); the trace may be public.
+    Without these the first rounds, which leave most of S open, lead the fit into matrices that no
+    data could have.
+    """
+
+    norm: float | None = None
+    trace: float | None = None
+
+    def rows(self, guess: Candidate, entries: Entries, size: int) -> tuple[Array, Array]:
+        """Violations and their derivatives, (guides,) and (guides, size)."""
+        values, vectors = np.linalg.eigh(guess.matrix)
+        violations = np.minimum(values, 0.0)
+        active = values < 0
+        if self.norm is not None:
+            violations = np.where(values > self.norm, values - self.norm, violations)
+            violations[-1] = values[-1] - self.norm
+            active = active | (values > self.norm)
+            active[-1] = True
+        derivatives = [entries.quadratic(vectors[:, k]) for k in np.flatnonzero(active)]
+        amounts = list(violations[active])
+        if self.trace is not None:
+            derivatives.append(np.where(entries.rows == entries.columns, 1.0, 0.0))
+            amounts.append(float(np.trace(guess.matrix)) - self.trace)
+        table = np.zeros((len(amounts), size))
+        if derivatives:
+            table[:, : entries.count] = derivatives
+        return np.array(amounts), table
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """Pull towards a prior, for noisy uploads: ``strength * ||S - prior||_F^2`` is added."""
+
+    prior: Array
+    strength: float
+
+    def rows(self, guess: Candidate, entries: Entries, size: int) -> tuple[Array, Array]:
+        weight = float(np.sqrt(self.strength))
+        table = np.zeros((entries.count, size))
+        table[:, : entries.count] = weight * np.eye(entries.count)
+        return weight * entries.coordinates(guess.matrix - self.prior), table
+
+
+#: Extra equations beside the messages.
+Extra = Guides | Shrinkage
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,14 @@ from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.baselines import scaled_identity
 from fedpca_core.attacks.linear_system import is_single_precision
-from fedpca_core.attacks.replay.client import FapsReplay, Message, complement
-from fedpca_core.attacks.replay.guess import Candidate, Entries, Extra, Guides, Shrinkage
+from fedpca_core.attacks.replay.client import (
+    Candidate,
+    Entries,
+    FapsReplay,
+    Message,
+    complement,
+)
+from fedpca_core.attacks.replay.least_squares import Extra, Guides, Shrinkage
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.protocol.transcript import Transcript

@@ -418,13 +418,13 @@ def _with_records(
     found = trial.trial
     scene = replace(scene, findings=tuple(said(found, k) for k in range(len(scene.metrics))))
     taken = found.certified
-    if taken is None or taken.round is None or taken.found is None or taken.found.values is None:
+    if taken is None or taken.round is None or taken.values is None:
         return scene
     problem = problem.unperturbed
     assert problem.blocks is not None
     private = problem.blocks[settings.client][:, -settings.joined :]
     mean = subtracted(problem)[:, None]
-    ordered = drawn.in_order_of(taken.found.values, private + mean)
+    ordered = drawn.in_order_of(taken.values, private + mean)
     pictures = scene.pictures.copy()
     pictures[taken.round :] = drawn.tiles(ordered[:, : len(scene.truth)] - mean, problem)
     return replace(scene, pictures=pictures, certified=taken.round)

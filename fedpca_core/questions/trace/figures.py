@@ -5,8 +5,7 @@ import pandas as pd
 
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.findings import TARGETS, Status, Target
-from fedpca_core.questions.trace.opened import Opened
-from fedpca_core.questions.trace.settings import OpenedSettings
+from fedpca_core.questions.trace.opened import Opened, OpenedSettings
 from fedpca_core.settings import plural, short
 from fedpca_core.study import parts
 from fedpca_core.study.panels import ROUNDING, Curve, Images, Panel, to_uint8

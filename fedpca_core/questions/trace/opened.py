@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -30,16 +31,34 @@ from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.trace_file import load_trace, save_trace
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions.check.settings import CheckSettings
-from fedpca_core.questions.trace.settings import GRIDS, OpenedSettings
+from fedpca_core.settings import Settings, choice, number, switch
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import NoFile, OwnData
+from fedpca_core.study.pca_settings import narrowed
 from fedpca_core.study.pictures import shrunk
 from fedpca_core.study.study import Study
+from fedpca_core.study.world import shared
 from fedpca_core.trial import Trial, trial
 
 #: Seconds, by the attacks' own account: to read the other clients, and to search for all unasked.
 OTHERS, UNASKED = 60.0, 15.0
+#: Steps of the records' grid by key; None where the server knows none.
+GRIDS: dict[str, float | None] = {"real": None, "guess": None, "1": 1.0, "0.1": 0.1, "0.01": 0.01}
+
+
+@dataclass(frozen=True)
+class OpenedSettings(Settings):
+    """What a reader of a run's file may choose; the run itself is in the file."""
+
+    kind: ClassVar[str] = "trace"
+
+    client: int = shared("client")
+    grid: str = choice("real", "Values of the records")
+    unmask: bool = narrowed("unmask", False, view=False)
+    stated_trace: float = number(0.0, "Trace of the matrix, if known", 0.0, 1e12, 0.1, key="trace")
+    budget: int = narrowed("budget", 500)
+    remedy: bool = switch(False, "Try what would have stopped it", view=True)
 
 
 @lru_cache(maxsize=4)
@@ -117,9 +136,9 @@ class OpenedRun(Study[OpenedSettings, Opened]):
         states += [states[-1]] * (trace.rounds + 1 - len(states))
         taken = found.certified
         records = None
-        if taken is not None and taken.found is not None and taken.found.values is not None:
+        if taken is not None and taken.values is not None:
             # Without a mean nothing tells a record from its negative; counts have positive sums.
-            values = taken.found.values
+            values = taken.values
             records = pd.DataFrame((values * np.where(values.sum(axis=0) < 0, -1.0, 1.0)).T)
         return Opened(
             facts=_facts(trace, found),

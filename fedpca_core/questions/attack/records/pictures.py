@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from fedpca_core.arrays import AnyArray, Array, BoolArray
-from fedpca_core.attacks.attack import Taken
+from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.attacks.scores import above_least
 from fedpca_core.problems import Problem
 from fedpca_core.study.deployed import subtracted
@@ -75,7 +75,7 @@ def padded(pictures: AnyArray, count: int) -> AnyArray:
     return np.pad(pictures, ((0, few), (0, 0), (0, 0)), constant_values=0.5)
 
 
-def beside(taken: Taken | None, private: Array, truth: Problem) -> tuple[Array | None, BoolArray]:
+def beside(taken: Records | None, private: Array, truth: Problem) -> tuple[Array | None, BoolArray]:
     """Certified records in the order of the private ones, and which of their values are these.
 
     Both (features, records); with the mean, or above the smallest value of each feature where only
