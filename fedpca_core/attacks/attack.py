@@ -48,9 +48,6 @@ class _Described:
     #: key, title: ``key`` is in links and tables; ``title`` completes "… reads it".
     key: str
     title: str
-    #: knows, does: What the server knows beyond the messages, and what it makes of that.
-    knows: str
-    does: str
     #: Of a deployment and the attacked client: why it does not fit, or nothing.
     fits: Callable[[Deployment, int], str]
     #: Of the same: about how many seconds it takes on one core.

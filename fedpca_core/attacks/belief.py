@@ -10,6 +10,7 @@ import numpy as np
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.linalg.stiefel import symmetric_part
+from fedpca_core.protocol.transcript import Exchange
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,14 @@ class Belief:
         values, vectors = np.linalg.eigh(symmetric_part(self.given))
         order = np.argsort(-np.abs(values))
         return np.asarray(vectors[:, order] * np.sqrt(np.abs(values[order])))
+
+
+def arrived(exchange: Exchange, client: int) -> dict[str, Array]:
+    """What a round brought of a client by name: its upload, or the sums where only they arrive."""
+    if exchange.uploads is None:
+        return dict(exchange.sums or {})
+    row = np.flatnonzero(exchange.participants == client)[:1]
+    return {name: array[at] for name, array in exchange.uploads.items() for at in row}
 
 
 def unpacked(array: Array, features: int) -> Array | None:

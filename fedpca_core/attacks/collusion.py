@@ -1,9 +1,7 @@
 """Clients that pass their own messages to the server.
 
-Secure aggregation hides single uploads in a sum. Colluding clients tell the server theirs, the
-server subtracts them, and what is left is the sum over the others: with all but one client
-colluding it is that client's upload itself. Collusion therefore turns a transcript into a more
-telling transcript, which any attack can read.
+The server subtracts them from the sums of secure aggregation, and with all but one client colluding
+what is left is that client's upload: a more telling transcript, which any attack can read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,9 +17,8 @@ from fedpca_core.protocol.transcript import Exchange, Transcript
 def collude(transcript: Transcript, told: Transcript, clients: Sequence[int]) -> Transcript:
     """The server's view once the uploads of colluding clients are subtracted from every sum.
 
-    A sum that is left with a single client shows that client's upload as if there were no secure
-    aggregation. ``told`` has the colluders' uploads one by one: in a simulation, the same run
-    without secure aggregation, because messages do not depend on how they are added up.
+    ``told`` has the colluders' uploads one by one: in a simulation, the same run without secure
+    aggregation, because messages do not depend on how they are added up.
 
     Raises InvalidInput: a transcript without sums, a client that is named twice, a message missing
     from the record, or nobody left to attack.

@@ -21,12 +21,8 @@ class Deployment:
     """Public facts of a run; which attack fits is decided from these and nothing else.
 
     Attributes:
-        features: Of a record.
-        clients: How many there are.
         components: Columns of what is sent.
-        rounds: How many are run.
         samples: (clients,) int64: Records m_i, which the protocol states.
-        algorithm: With its public parameters.
         participation: Share of the clients in a round.
         sums: The server sees sums over the participants only.
         dtype: {"float64", "float32"}.

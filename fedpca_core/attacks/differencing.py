@@ -1,18 +1,15 @@
 """What two runs tell that neither tells alone: records that joined or left between them.
 
 With M records before and M + k after, ``(M + k) S' - M S = sum x x^T`` over the k that joined, or
-left at somebody's request: a matrix of rank k, and of one record that record up to its sign. M
-counts the records behind the matrix: the client's own, or those of everybody whose upload is in the
-sum. Secure aggregation therefore hides whose records they are, not the records. (FedPG, attack
+left at somebody's request. M counts the client's own records, or those of everybody whose upload is
+in the sum: secure aggregation hides whose records they are, not the records. (FedPG, attack
 surface, for one record of a retrained client; sums, several records and the other methods are
 ours.)
 
 `differencing` subtracts two reconstructions. `joined` reads the difference wherever both runs have
 been asked the same directions, so it takes no more than that these span k dimensions in common.
-
-Records keep what was subtracted from them when the mean was agreed on before. Where each run is
-centred on its own announced mean, ``(M + k) mu' mu'^T - M mu mu^T`` is public and is added back:
-what is left are the records themselves.
+Where each run is centred on its own announced mean, ``(M + k) mu' mu'^T - M mu mu^T`` is public and
+is added back.
 """
 
 from typing import NamedTuple
@@ -134,7 +131,6 @@ def joined(
         f"Both runs stand for {counts[0]} records; compare two runs between which records joined "
         "or left.",
     )
-    sign = 1.0 if counts[1] > counts[0] else -1.0
     runs = _system(before, client), _system(after, client)
     common, answers, size = _in_common(_answers(runs[0]), _answers(runs[1]), counts)
     if means is not None:
@@ -142,16 +138,16 @@ def joined(
             centre = np.asarray(mean, dtype=float)
             answers += weight * count * np.outer(centre, centre @ common)
     single = all(run.single_precision for run in runs)
-    system = LinearSystem(common, sign * answers / change, answers.size, 0.0, single)
+    per_record = np.sign(counts[1] - counts[0]) * answers / change
+    system = LinearSystem(common, per_record, answers.size, 0.0, single)
     # What cancels in the difference leaves its rounding and its noise behind.
     left = float(np.sqrt((answers**2).mean()))
     return from_answers(system, change, noise=noise, magnified=size / left if left else 1.0)
 
 
 def _system(run: Transcript, client: int) -> LinearSystem:
-    if any(exchange.uploads is None for exchange in run.exchanges):
-        return mean_system(run, client)
-    return read(run, client)
+    hidden = any(exchange.uploads is None for exchange in run.exchanges)
+    return mean_system(run, client) if hidden else read(run, client)
 
 
 def _answers(system: LinearSystem) -> tuple[Array, Array]:

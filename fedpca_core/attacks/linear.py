@@ -1,21 +1,15 @@
 """Attacks that take every answer for a product with S_i: linear, symmetric, ridge.
 
-The server stacks its broadcasts ``Z = [Z_1 .. Z_k]`` and the client's answers ``Y``. The *linear*
-attack takes the matrix of least Frobenius norm with ``Phi Z = Y`` (FAPS, section on privacy).
-Against SSI it is exact as soon as the broadcasts span the feature space; against FAPS, whose
-uploads are not products with S_i, it ends worse than guessing zero on most runs and rounds.
+Of the stacked broadcasts ``Z = [Z_1 .. Z_k]`` and the client's answers ``Y``,
 
-*Symmetric completion* takes the smallest symmetric matrix (FedPower, reconstruction from uploads):
-every probed direction also reveals what the unprobed ones say about it, and only the block of
-unprobed against unprobed directions stays unknown. A known trace fills that block with its most
-even content.
-
-*Ridge* around a prior is the reconstruction of choice when uploads carry noise, where plain least
-squares divides noise by the small singular values of the stacked broadcasts and explodes. Shrinking
-towards a public guess S_0 (FedPower, reconstruction from noisy uploads) minimises
-``||S Z - Y||_F^2 + lambda ||S - S_0||_F^2`` over symmetric S in closed form. The strength lambda is
-the ratio of the noise variance to the variance expected of ``S - S_0``; when it is not given it is
-chosen by the likelihood of the messages themselves.
+- *linear* takes the matrix of least Frobenius norm with ``Phi Z = Y`` (FAPS, section on privacy):
+  against SSI exact as soon as the broadcasts span the feature space; against FAPS, whose uploads
+  are no products with S_i, worse than guessing zero on most runs and rounds;
+- *symmetric* takes the smallest symmetric matrix (FedPower, reconstruction from uploads), of which
+  only the block of unprobed against unprobed directions stays unknown;
+- *ridge* minimises ``||S Z - Y||_F^2 + lambda ||S - S_0||_F^2`` over symmetric S around a public
+  guess S_0 (FedPower, reconstruction from noisy uploads): plain least squares divides noise by the
+  small singular values of the broadcasts and explodes.
 """
 
 from collections.abc import Callable, Iterator
@@ -67,7 +61,7 @@ class LinearReading:
 
 
 def linear(transcript: Transcript, client: int = 0) -> Array:
-    """Minimum-norm reconstruction of one client's S_i, (features, features), seldom symmetric.
+    """Reconstruction of one client's S_i, (features, features), seldom symmetric.
 
     Raises InvalidInput: unknown client, or the messages it needs are missing (secure aggregation,
     not recorded, uploads that are not answers to a frame).
@@ -86,7 +80,7 @@ def smallest() -> LinearReading:
 
 
 def symmetric(transcript: Transcript, client: int = 0, *, trace: float | None = None) -> Array:
-    """Symmetric minimum-norm reconstruction of one client's S_i, (features, features).
+    """Symmetric reconstruction of one client's S_i, (features, features).
 
     ``trace``: tr S_i where it is public (for example 1 when every record is scaled to norm 1). What
         the estimate lacks of it is spread evenly over the unprobed directions.
@@ -131,8 +125,8 @@ def ridge(
         times the identity, or zero if no trace is stated either.
     ``trace``: Stated tr S_i. Gives the default prior, and the estimate is conditioned on it: what
         it lacks goes to each direction in proportion to how little the messages say about it.
-    ``strength``: lambda. When left out it maximises the likelihood of the messages under
-        independent Gaussian entries of ``S - S_0`` and of the noise, from the transcript alone.
+    ``strength``: lambda, the noise variance over the variance expected of ``S - S_0``. When left
+        out it maximises the likelihood of the messages, from the transcript alone.
     """
     reading = shrunk(transcript.features, prior, trace, strength)
     return reading.of(read(transcript, client))[0]

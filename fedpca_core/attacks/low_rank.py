@@ -51,10 +51,9 @@ class Factor:
 
 
 def low_rank(transcript: Transcript, client: int = 0, *, noise: float = 0.0) -> Factor:
-    """Read S_i of one client as a factor.
+    """Read S_i off single products with it: SSI, block Krylov, LocalPower's rounds of one step.
 
-    Works on answers that are single products with S_i: SSI, block Krylov, LocalPower's rounds of
-    one local step. ``noise``: Stated relative standard deviation of noise on uploads.
+    ``noise``: Stated relative standard deviation of noise on uploads.
 
     Raises InvalidInput: unknown client, missing messages, or no round at all.
     """

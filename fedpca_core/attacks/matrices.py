@@ -12,7 +12,7 @@ import numpy as np
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import linear_system
 from fedpca_core.attacks.attack import Effort, MatrixAttack
-from fedpca_core.attacks.belief import Belief, unpacked
+from fedpca_core.attacks.belief import Belief, arrived, unpacked
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.differencing import joined
 from fedpca_core.attacks.lattice.records import records
@@ -27,7 +27,7 @@ from fedpca_core.attacks.stationary import Fitted, fit_runs
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Target, lasting
 from fedpca_core.protocol.algorithm import Uploads
-from fedpca_core.protocol.transcript import Exchange, Transcript
+from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.settings import plural
 from fedpca_core.steps import Part, Step
 
@@ -117,15 +117,9 @@ def _model(view: Transcript, deployment: Deployment, client: int) -> Iterator[Be
     """Uploads that are models of the client's data, read as they are."""
     last = Belief.nothing(view.features)
     for exchange in view.exchanges:
-        if sent := _sent(exchange, client):
+        if sent := arrived(exchange, client):
             last = _of_model(sent, view, deployment, client) or last
         yield last
-
-
-def _sent(exchange: Exchange, client: int) -> dict[str, Array]:
-    """What a client uploaded in a round, by name; nothing where it took no part or is hidden."""
-    row = np.flatnonzero(exchange.participants == client)[:1]
-    return {name: array[at] for name, array in (exchange.uploads or {}).items() for at in row}
 
 
 def _of_model(
@@ -156,7 +150,7 @@ def _span(
     total = None if deployment.records is None else deployment.records.records_total
     last = Belief.nothing(view.features)
     for exchange in view.exchanges:
-        sent = _sent(exchange, client)
+        sent = arrived(exchange, client)
         if not sent:
             continue
         if "eigenvectors" not in sent:  # they came with their sizes
@@ -378,94 +372,38 @@ def _replaying(deployment: Deployment, client: int) -> float:
     return 1.0 + work * _SLOW / (38 if few else 2.5)
 
 
+_ANSWERS = _sends(Uploads.PRODUCTS, Uploads.UPDATE)
+_MODELS = _sends(Uploads.EIGENVECTORS, Uploads.MATRIX, Uploads.FRAMES)
+_ADDED_MODELS = _sends(
+    Uploads.MATRIX, Uploads.FRAMES, Uploads.CENTRES, Uploads.GRADIENTS, added=True
+)
+_ADDED_ANSWERS = _sends(Uploads.PRODUCTS, Uploads.UPDATE, added=True)
+#: Of those that fit a deployment, the first is what pages show.
 MATRIX_ATTACKS = (
+    MatrixAttack("low_rank", "low-rank reading", _sends(Uploads.PRODUCTS), _at_once, _low_rank),
+    MatrixAttack("span", "whole numbers in the span", _spanned, _reducing, _span),
     MatrixAttack(
-        "low_rank",
-        "low-rank reading",
-        "which answer belongs to which broadcast",
-        "makes the matrix of few records of a few answers",
-        _sends(Uploads.PRODUCTS),
-        _at_once,
-        _low_rank,
-    ),
-    MatrixAttack(
-        "span",
-        "whole numbers in the span",
-        "the grid of the records, their number, and what was subtracted from them",
-        "looks for whole records in the span of eigenvectors that were sent without their sizes",
-        _spanned,
-        _reducing,
-        _span,
-    ),
-    MatrixAttack(
-        "linear",
-        "linear equations",
-        "which answer belongs to which broadcast",
-        "takes the smallest matrix that explains all answers as products",
-        _sends(Uploads.PRODUCTS, Uploads.UPDATE),
-        _solving,
-        _after_each(lambda deployment: smallest()),
+        "linear", "linear equations", _ANSWERS, _solving, _after_each(lambda d: smallest())
     ),
     MatrixAttack(
         "symmetric",
         "symmetric completion",
-        "also that a covariance is symmetric and, where stated, its trace",
-        "takes the smallest symmetric matrix that explains all answers",
-        _sends(Uploads.PRODUCTS, Uploads.UPDATE),
+        _ANSWERS,
         _solving,
-        _after_each(lambda deployment: completion(deployment.trace)),
+        _after_each(lambda d: completion(d.trace)),
     ),
     MatrixAttack(
-        "ridge",
-        "ridge",
-        "also a public guess, and that answers may be noisy",
-        "shrinks towards the guess as far as the likelihood of the messages asks for",
-        _noisy,
-        _solving,
-        _after_each(lambda deployment: shrunk(deployment.features, trace=deployment.trace)),
+        "ridge", "ridge", _noisy, _solving, _after_each(lambda d: shrunk(d.features, trace=d.trace))
     ),
+    MatrixAttack("model", "the model as it was sent", _MODELS, _at_once, _model),
+    MatrixAttack("sums", "sums over the clients", _ADDED_ANSWERS, _solving, _sums),
+    MatrixAttack("summed_model", "the mean of the models", _ADDED_MODELS, _at_once, _summed_model),
     MatrixAttack(
-        "model",
-        "the model as it was sent",
-        "what an upload is",
-        "takes the upload for what it is: eigenvectors, a frame, the matrix itself",
-        _sends(Uploads.EIGENVECTORS, Uploads.MATRIX, Uploads.FRAMES),
-        _at_once,
-        _model,
-    ),
-    MatrixAttack(
-        "sums",
-        "sums over the clients",
-        "sums over the clients, and who took part in each",
-        "solves for the mean of the clients or, when participants change, for each of them",
-        _sends(Uploads.PRODUCTS, Uploads.UPDATE, added=True),
-        _solving,
-        _sums,
-    ),
-    MatrixAttack(
-        "summed_model",
-        "the mean of the models",
-        "sums over the clients",
-        "takes the mean of the models for what it is",
-        _sends(Uploads.MATRIX, Uploads.FRAMES, Uploads.CENTRES, Uploads.GRADIENTS, added=True),
-        _at_once,
-        _summed_model,
-    ),
-    MatrixAttack(
-        "replay",
-        "replay of the update",
-        "the public update, the start and the stated trace",
-        "reruns the update on candidate matrices until it explains the uploads",
-        _replayable,
-        _replaying,
-        _replayed,
-        searches=True,
+        "replay", "replay of the update", _replayable, _replaying, _replayed, searches=True
     ),
     MatrixAttack(
         "fit",
         "fit of the local runs",
-        "the public local steps",
-        "looks for the matrix on which the local steps land on the uploads",
         _sends(Uploads.FRAMES),
         _fitting,
         _solved(fit_runs),
@@ -474,22 +412,12 @@ MATRIX_ATTACKS = (
     MatrixAttack(
         "frames",
         "the private frames",
-        "the public step sizes",
-        "solves every upload for the private frame behind it, and consecutive frames for the "
-        "matrix",
         _sends(Uploads.CENTRES),
         _fitting,
         _solved(second_moment),
         searches=True,
     ),
     MatrixAttack(
-        "two_runs",
-        "comparison of two runs",
-        "the messages of a run before some records joined",
-        "subtracts what both runs answered to the same directions",
-        _twice,
-        _at_once,
-        _joined,
-        target=Target.NEWCOMER,
+        "two_runs", "comparison of two runs", _twice, _at_once, _joined, target=Target.NEWCOMER
     ),
 )

@@ -1,9 +1,8 @@
 """Row membership: is one record in a client's data?
 
-The server holds two candidates for a client's matrix, with and without the record, and compares
-how well each explains the noisy answers. With Gaussian noise the log-likelihood ratio is the best
-test there is (Neyman and Pearson), so its area under the curve bounds every other attack of this
-kind (FedPower, attack surface).
+The server compares how well two candidates for a client's matrix, with and without the record,
+explain the noisy answers. With Gaussian noise the log-likelihood ratio is the best test there is
+(Neyman and Pearson), so it bounds every other attack of this kind (FedPower, attack surface).
 """
 
 import numpy as np

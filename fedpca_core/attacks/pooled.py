@@ -1,9 +1,8 @@
 """What sums reveal: the attack on secure aggregation.
 
 The server receives ``sum_i w_i S_i Z_i`` only, where Z_i is the frame client i answered last. With
-all clients in every round these sums speak of S alone, and the best guess at one client is S. With
-changing participants, each sum is an equation in *all* clients' matrices with known coefficients,
-and enough of them single out each client: varying subsets undo the protection.
+all clients in every round these sums speak of S alone. With changing participants each is an
+equation in *all* clients' matrices, and enough of them single out each client.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,8 @@
 """What the server reads off FedPE and FedPG, whose uploads are models and not products with S_i.
 
-Three steps, each from the transcript and the public parameters alone. Keeping Y_i on the device
-hides nothing: it starts at zero and follows from the messages. At the limit
-``Y_i = -grad f_i(Z)``, which gives the part of ``S_i Z`` outside the span of Z. And every
-participation is a run of known code on an unknown matrix, so the whole of S_i follows from a few
-of them by fitting.
+Keeping Y_i on the device hides nothing: it starts at zero and follows from the messages. At the
+limit ``Y_i = -grad f_i(Z)``, which gives the part of ``S_i Z`` outside the span of Z. And every
+participation is a run of known code on an unknown matrix, so all of S_i follows from a few of them.
 """
 
 from collections.abc import Sequence

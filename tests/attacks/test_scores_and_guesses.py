@@ -15,6 +15,7 @@ from fedpca_core.attacks.registry import ON_MATRICES
 from fedpca_core.errors import InvalidInput
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions.attack.client_trial import ADVERSARIES
+from fedpca_core.study.parts import names
 from fedpca_core.study.pca_settings import AttackSettings
 from tests.attacks.runs import problem, relative, transcript, truth
 
@@ -141,5 +142,5 @@ def test_membership_needs_noise():
 
 def test_every_adversary_is_an_attack_of_the_registry():
     for key in AttackSettings.parameters()["attack"].choices:
-        one = ADVERSARIES[key]
-        assert one.key in ON_MATRICES and one.knows and one.does
+        told = names(f"adversary-{key}")
+        assert ADVERSARIES[key] in ON_MATRICES and told["knows"] and told["does"]

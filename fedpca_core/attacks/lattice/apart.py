@@ -36,13 +36,11 @@ def take_apart(
     effort: Effort,
     beliefs: Sequence[Belief],
 ) -> Part[Records]:
-    """Go on from the matrices to the records behind them.
+    """The records behind the first matrix that can be taken apart.
 
-    The first matrix that is whole is tried, then the last; where only the last gives way the rounds
-    between are halved, because later messages never tell less.
-
-    ``apart``: How one matrix is taken apart: states on the way, the last one counts.
-    ``beliefs``: After every round.
+    The first that is whole is tried, then the last; where only the last gives way the rounds
+    between are halved, because later messages never tell less. Of the states that ``apart`` goes
+    through, the last one counts.
     """
     noise = 0.0 if deployment.guarantee is None else deployment.guarantee.noise
     factors: list[tuple[int, Factor]] = []
@@ -171,19 +169,11 @@ def _searching(deployment: Deployment, client: int) -> float:
 
 LATTICE_ATTACKS = (
     RecordsAttack(
-        "lattice",
-        "lattice reduction",
-        "the grid of the records, their number and what was subtracted from them",
-        "looks for whole records behind the matrix, and certifies them",
-        _with_mean,
-        _searching,
-        partial(take_apart, _whole),
+        "lattice", "lattice reduction", _with_mean, _searching, partial(take_apart, _whole)
     ),
     RecordsAttack(
         "differences",
         "lattice reduction without the mean",
-        "the grid of the records and their number",
-        "looks for the differences between the records behind the matrix, and certifies them",
         _without_mean,
         _searching,
         partial(take_apart, _differences),
@@ -191,8 +181,6 @@ LATTICE_ATTACKS = (
     RecordsAttack(
         "codes",
         "counts of codes",
-        "which columns are codes of 0 and 1, the number of records and what was subtracted",
-        "reads the matrix as counts, and looks for all records that have them",
         _coded,
         lambda deployment, client: 0.2,
         partial(take_apart, _codes),

@@ -1,11 +1,9 @@
 """Records of codes, whatever their number: their second moments are counts.
 
 Of columns of zeros and ones ``m S`` counts: its diagonal how often each column is 1, its other
-entries how often two are 1 together. One or two groups of one-hot columns are told completely by
-that, for any number of records; of more groups or free columns every set of records with the same
-counts is enumerated, column by column: the records found so far fall into classes of equal ones,
-and the next column gives each class a number of ones. Where one set alone is left, these are the
-records.
+entries how often two are 1 together. Every set of records with the same counts is enumerated,
+column by column: the records found so far fall into classes of equal ones, and the next column
+gives each class a number of ones. Where one set alone is left, these are the records.
 
 A public mean ``mu`` hides nothing: ``m S_kk = c_k (1 - 2 mu_k) + m mu_k^2`` gives the counts c.
 """
@@ -46,12 +44,8 @@ def counts_of(factor: Factor, mean: Array | None) -> Array:
         return np.asarray(moment)
     lost = 1.0 - 2.0 * mean
     known = np.abs(lost) > 1e-9
-    ones = np.divide(
-        np.diag(moment) - factor.samples * mean**2,
-        lost,
-        out=np.full(len(mean), np.nan),
-        where=known,
-    )
+    own = np.diag(moment) - factor.samples * mean**2
+    ones = np.divide(own, lost, out=np.full(len(mean), np.nan), where=known)
     outer = np.outer(ones, mean)
     return np.asarray(moment + outer + outer.T - factor.samples * np.outer(mean, mean))
 

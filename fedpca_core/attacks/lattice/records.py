@@ -68,18 +68,15 @@ def record_stages(
     unit_length: bool = False,
     budget: float = BUDGET,
 ) -> Iterator[Records]:
-    """The records behind a second-moment matrix, or how far the attack came, step by step.
+    """The records behind a second-moment matrix, or how far the attack came: first of all without
+    any work, then after every reduction.
 
-    The state before any work comes first, then one after every reduction.
-
-    ``factor``: Of `attacks.low_rank`, `attacks.factor_of` or `attacks.joined`. It carries the
-        number of records, which is public.
+    ``factor``: Of `attacks.low_rank`, `attacks.factor_of` or `attacks.joined`.
     ``grid``, float or (features,) float64: Step of every feature, in the units of the data: 1 for
         whole numbers, 1/255 for pixels from 0 to 1, one over the public deviation for a
         standardised count.
     ``mean``, (features,) float64: What was subtracted from every record, in the units of the data.
-    ``records_total``: How many records the mean is over: it makes the mean a fraction with this
-        denominator. Needed with a mean.
+    ``records_total``: How many records the mean is over, its denominator. Needed with a mean.
     ``bounds``, (features, 2) float64: Least and largest value of every feature, in the units of the
         data and before anything was subtracted. They decide where several sets of whole records
         explain the matrix.

@@ -129,9 +129,8 @@ class FapsReplay:
         self.fit_penalty, self.fit_frame = fit_penalty, fit_frame
         self.entries = entries
         self.features, self.components = messages[0].frame.shape
-        self.size = entries.count
-        self.size += self.components * (self.features - self.components) if fit_frame else 0
-        self.size += 1 if fit_penalty else 0
+        self.size = entries.count + fit_penalty
+        self.size += fit_frame * self.components * (self.features - self.components)
         # Where the first answer gave its block of the matrix away, no unknown moves that answer.
         quiet = entries.known > 0 and not (fit_penalty or fit_frame)
         #: Numbers of the first answers that no unknown moves.
@@ -214,17 +213,22 @@ class FapsReplay:
         product = matrix @ frame
         d_weight = _multiplier_derivative(entries, matrix, frame, product, change)
         for mine, message in zip(played, self.messages, strict=False):
-            share = mine.penalty / played[0].penalty
+            received, pull = message.frame, mine.penalty / played[0].penalty * d_penalty
             if mine.steps > 0:
                 frame, change = _inner_derivative(
-                    entries, matrix, mine, message.frame, change, d_weight, share * d_penalty
+                    entries, matrix, mine, received, change, d_weight, pull
                 )
                 product = matrix @ frame
                 d_weight = _multiplier_derivative(entries, matrix, frame, product, change)
+            # Of Q Z with Q = beta X X^T - X W^T - W X^T.
             weight = -remove_span(product, frame)
-            yield _product_derivative(
-                mine.penalty, frame, weight, message.frame, change, d_weight, share * d_penalty
-            )
+            along, across = frame.T @ received, weight.T @ received
+            d_along, d_across = cross(change, received), cross(d_weight, received)
+            answer = times(change, mine.penalty * along - across) - times(d_weight, along)
+            answer += times(frame, mine.penalty * d_along - d_across) - times(weight, d_along)
+            if pull.any():
+                answer += (frame @ along)[:, None, :] * pull[:, None]
+            yield answer
 
     def _start_derivative(self, frame: Array) -> Array:
         change = np.zeros((self.features, self.size, self.components))
@@ -321,22 +325,3 @@ def times(first: Array, second: Array) -> Array:
 def cross(derivatives: Array, frame: Array) -> Array:
     """``T^T frame`` for every direction, (columns of T, directions, columns of the frame)."""
     return times(frame.T, derivatives).transpose(2, 1, 0)
-
-
-def _product_derivative(
-    penalty: float,
-    frame: Array,
-    weight: Array,
-    received: Array,
-    change: Array,
-    d_weight: Array,
-    d_penalty: Array,
-) -> Array:
-    """Derivative of ``Q Z`` with ``Q = beta X X^T - X W^T - W X^T``."""
-    along, across = frame.T @ received, weight.T @ received
-    d_along, d_across = cross(change, received), cross(d_weight, received)
-    result = times(change, penalty * along - across) - times(d_weight, along)
-    result += times(frame, penalty * d_along - d_across) - times(weight, d_along)
-    if d_penalty.any():
-        result += (frame @ along)[:, None, :] * d_penalty[:, None]
-    return result

@@ -9,9 +9,8 @@ halve the residual: near the solution one is enough (Shamanskii, 1967).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -171,36 +170,35 @@ def descend(
         equations = [each.rows(at, model.entries, model.size) for each in extra]
         return _Point(at, answers - recorded, played, equations)
 
-    def first(linear: _Linear, shift: float) -> _Point | None:
-        """A step with fresh derivatives, bent along the valley."""
-        linear.damp(shift)
-        step = linear.step(here)
-        if not np.isfinite(step).all():
-            return None
-        probe = model.answers(model.move(here.guess, _PROBE * step), rounds)[0] - recorded
-        correction = linear.bend(here.residual, probe, step)
-        if 2.0 * np.linalg.norm(correction) > _TRUSTED * np.linalg.norm(step):
-            return None
-        return look(model.move(here.guess, step + correction))
+    def tried(linear: _Linear, shift: float | None = None) -> _Point | None:
+        """Where a step ends, None unless the cost falls.
 
-    def further(linear: _Linear) -> _Point:
-        """A step with the derivatives of an earlier point."""
-        return look(model.move(here.guess, linear.step(here)))
-
-    def tried(trial: Callable[[], _Point | None]) -> _Point | None:
-        """Where a trial ends; None unless the cost falls."""
+        With fresh derivatives it is damped and bent along the valley; those of an earlier point
+        serve as they are.
+        """
         try:
-            ahead = trial()
+            if shift is not None:
+                linear.damp(shift)
+            step = linear.step(here)
+            if not np.isfinite(step).all():
+                return None
+            if shift is not None:
+                probe = model.answers(model.move(here.guess, _PROBE * step), rounds)[0] - recorded
+                correction = linear.bend(here.residual, probe, step)
+                if 2.0 * np.linalg.norm(correction) > _TRUSTED * np.linalg.norm(step):
+                    return None
+                step = step + correction
+            ahead = look(model.move(here.guess, step))
         except (LinAlgError, np.linalg.LinAlgError, InvalidInput):
             return None  # the step is too long: it left the matrices that a client can have
-        return ahead if ahead is not None and ahead.cost < here.cost else None
+        return ahead if ahead.cost < here.cost else None
 
     here = look(guess)
     idle = 0
     for _ in range(jacobians):
         linear, before, ahead = _Linear(model, here), here.cost, None
         while ahead is None and damping < _LARGEST:
-            ahead = tried(partial(first, linear, damping * linear.unit))
+            ahead = tried(linear, damping * linear.unit)
             damping = max(damping * _LOWER, _SMALLEST) if ahead else damping * _RAISE
         gained = 0.0 if ahead is None else 1.0 - ahead.cost / before
         idle = _PATIENCE if ahead is None else idle + 1 if gained < _IDLE else 0
@@ -208,7 +206,7 @@ def descend(
             before, here = here.cost, ahead
             near = not extra and float(np.linalg.norm(here.residual)) < _NEAR * size
             serves = near and 1.0 - here.cost / before > _MUCH
-            ahead = tried(partial(further, linear)) if serves else None
+            ahead = tried(linear) if serves else None
         fit = Fit(here.guess, float(np.linalg.norm(here.residual)) / size, damping)
         yield fit
         if fit.residual <= target or idle == _PATIENCE:

@@ -127,15 +127,13 @@ class Setup:
                 for each in messages
             ]
         leak = Leak.of(messages[0]) if leaking else None
-        entries = Entries.of(reach, algorithm.components if exact else 0)
-        fit_penalty = not exact if leaking else algorithm.private_penalty
         model = FapsReplay(
             algorithm,
             transcript,
             client,
             messages,
-            entries,
-            fit_penalty=fit_penalty,
+            Entries.of(reach, algorithm.components if exact else 0),
+            fit_penalty=not exact if leaking else algorithm.private_penalty,
             fit_frame=algorithm.private_start,
         )
         norm = leak.penalty / algorithm.penalty_factor if leak is not None else None
@@ -149,12 +147,19 @@ class Setup:
         # Without a statement: from the norm to as many times the norm as there are features.
         ratio = transcript.features if trace is None else 1
         prior = scaled_identity(transcript.features, least * float(np.sqrt(ratio)))
-        turned = np.zeros((basis.shape[1], basis.shape[1]))
+        turned = np.zeros((basis.shape[1],) * 2)
         outside = basis[:, asked:reach]
         turned[asked:reach, asked:reach] = outside.T @ prior @ outside
         if asked > 0:
             turned *= np.trace(prior) / max(np.trace(turned), np.finfo(float).tiny)
         explained = EXPLAINED_UNITS * float(np.finfo(np.float32).eps) if single else EXPLAINED
+        every: list[Extra] = []
+        if noise:
+            # The noise variance over the prior's size per entry.
+            recorded, spread = model.target(len(messages)), float(np.vdot(turned, turned))
+            variance = noise**2 * float(recorded @ recorded) / len(recorded)
+            least_spread = np.finfo(float).tiny
+            every = [Shrinkage(turned, variance / max(spread / turned.size, least_spread))]
         return cls(
             model=model,
             basis=basis,
@@ -165,7 +170,7 @@ class Setup:
             public=prior,
             tolerance=explained + 1.1 * noise,
             first=[guides] if seeded else [],
-            every=[_shrinkage(noise, model.target(len(messages)), turned)] if noise else [],
+            every=every,
             leak=leak,
         )
 
@@ -210,13 +215,6 @@ def _product(uploads: object) -> Array:
             "none; choose the algorithm that was run."
         )
     return uploads["product"]
-
-
-def _shrinkage(noise: float, recorded: Array, prior: Array) -> Shrinkage:
-    """Pull towards the prior by the ratio of noise variance to the prior's size per entry."""
-    variance = noise**2 * float(recorded @ recorded) / len(recorded)
-    spread = float(np.vdot(prior, prior)) / prior.size
-    return Shrinkage(prior, variance / max(spread, np.finfo(float).tiny))
 
 
 def read_span(frames: Sequence[Array], uploads: Sequence[Array]) -> tuple[Array, int, int] | None:

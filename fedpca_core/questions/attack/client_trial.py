@@ -7,7 +7,6 @@ Either by every attack that fits (`client_trial`), or by the adversary that the 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +14,8 @@ import pandas as pd
 from fedpca_core import attacks
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.attack import Effort, MatrixAttack
+from fedpca_core.attacks.attack import Effort
 from fedpca_core.attacks.deployment import Deployment
-from fedpca_core.attacks.registry import ON_MATRICES
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.findings import Finding
 from fedpca_core.problems import Problem, without_record
@@ -40,13 +38,13 @@ from fedpca_core.trial import Trial, trial
 RUN = frozenset(
     name for name, described in AttackSettings.parameters().items() if not described.view
 ) - {"methods"}
-_SUMS = ON_MATRICES["sums"]
-_COLLUDE: Mapping[str, Any] = names("adversary-collude")
-#: What the page's adversaries see, know and do with the messages, as the settings name them.
-ADVERSARIES: Mapping[str, MatrixAttack] = {
-    **ON_MATRICES,
-    "pooled": _SUMS,
-    "collude": replace(_SUMS, **_COLLUDE),
+#: The attack of each adversary that the page names; `words.toml` says what it knows and does.
+ADVERSARIES: Mapping[str, str] = {
+    "linear": "linear",
+    "symmetric": "symmetric",
+    "ridge": "ridge",
+    "pooled": "sums",
+    "collude": "sums",
 }
 #: Why it is another one than was chosen.
 _OTHERS = names("adversary-others")
@@ -58,7 +56,7 @@ def adversary(settings: AttackSettings, clients: int) -> tuple[str, str]:
     ``clients``: Of the problem: a table may have another number than the settings say.
     """
     secure, chosen, most = settings.secure_aggregation, settings.attack, clients - 1
-    if secure != (ADVERSARIES[chosen].key == _SUMS.key):
+    if secure != (ADVERSARIES[chosen] == "sums"):
         other = "pooled" if secure else "linear"
         return other, _OTHERS[other]
     fewer = chosen == "collude" and settings.colluders > most

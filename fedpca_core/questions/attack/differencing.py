@@ -108,7 +108,7 @@ class OneMoreRecord(Study[AttackSettings, NewcomersRead]):
             f"Record {settings.record} is zero throughout and leaves no trace in a covariance; "
             "choose another record.",
         )
-        attack = ADVERSARIES[best_adversary(settings, problem.clients)].key
+        attack = ADVERSARIES[best_adversary(settings, problem.clients)]
         found: dict[str, NewcomerRead] = {}
         refusals: dict[str, str] = {}
         for method, ends in in_turn(settings.attacked):

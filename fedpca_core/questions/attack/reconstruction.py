@@ -146,7 +146,7 @@ class ClientReconstruction(Study[AttackSettings, Reconstructed]):
             if method in refusals:
                 continue
             try:
-                reading = read_by(ADVERSARIES[by].key, problem, method, settings, start)
+                reading = read_by(ADVERSARIES[by], problem, method, settings, start)
                 found = yield from part(reading, *ends)
             except InvalidInput as refusal:
                 refusals[method] = str(refusal)

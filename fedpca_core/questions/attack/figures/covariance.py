@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.questions.attack.client_trial import ADVERSARIES
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction, Reconstructed
 from fedpca_core.questions.attack.replay import Replayed
 from fedpca_core.questions.home.words import angle
@@ -120,7 +119,7 @@ def verdict(found: Reconstructed) -> str:
 def card(found: Reconstructed, settings: AttackSettings) -> parts.Parts:
     """Whose data these are; who sees what, what they know and do, and what comes of it."""
     yield parts.Caption(data_note(found.facts.note, found.facts))
-    secure = settings.secure_aggregation
+    secure, by = settings.secure_aggregation, parts.names(f"adversary-{found.by}")
     gets = [
         f"error {short(recovery.last, 2)} from {METHODS[method].title}"
         for method, recovery in found.recoveries.items()
@@ -131,8 +130,8 @@ def card(found: Reconstructed, settings: AttackSettings) -> parts.Parts:
         {
             "Sees": "every broadcast and "
             + ("the sum of the uploads" if secure else "every client's upload, one by one"),
-            "Knows": ADVERSARIES[found.by].knows,
-            "Does": ADVERSARIES[found.by].does,
+            "Knows": by["knows"],
+            "Does": by["does"],
             "Gets": ", ".join(gets) or "nothing: every chosen method refused to run, see above",
         },
         protection="formal" if found.facts.guarantee else "heuristic" if masked else "none",

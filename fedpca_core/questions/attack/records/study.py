@@ -10,7 +10,7 @@ import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
-from fedpca_core.attacks.belief import unpacked
+from fedpca_core.attacks.belief import arrived, unpacked
 from fedpca_core.attacks.lattice.certificate import Certificate
 from fedpca_core.errors import InvalidInput, check_client, require
 from fedpca_core.findings import Finding
@@ -231,23 +231,12 @@ def _described(seen: ClientTrial, truth: Problem, private: Array) -> MethodRecor
 
 def _received(view: Transcript, client: int, number: int) -> Array:
     """What a round brought of the client: its upload, or the sum that it is in."""
-    nothing = np.zeros((view.features, 0))
-    if number == 0:
-        return nothing
-    exchange = view.exchanges[number - 1]
-    rows = np.flatnonzero(exchange.participants == client)
-    if exchange.uploads is None:
-        arrays = list((exchange.sums or {}).values())
-    elif len(rows):
-        arrays = [array[rows[0]] for array in exchange.uploads.values()]
-    else:
-        return nothing
-    for array in arrays:
+    for array in arrived(view.exchanges[number - 1], client).values() if number else ():
         if (matrix := unpacked(array, view.features)) is not None:
             return matrix
         if array.ndim == 2 and array.shape[0] == view.features:
             return array
-    return nothing
+    return np.zeros((view.features, 0))
 
 
 def _rows(values: Array, problem: Problem) -> pd.DataFrame:
