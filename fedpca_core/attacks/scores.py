@@ -35,20 +35,16 @@ def _size(truth: Array) -> float:
     return size
 
 
-def leading_eigenvectors(matrix: Array, components: int) -> Array:
-    """Of the symmetric part, (features, components)."""
-    vectors = np.linalg.eigh(stiefel.symmetric_part(matrix))[1]
-    return np.ascontiguousarray(vectors[:, ::-1][:, :components])
+def leading_eigenvectors(matrices: Array, components: int) -> Array:
+    """Of the symmetric parts, (..., features, components)."""
+    vectors = np.linalg.eigh(stiefel.symmetric_part(matrices))[1]
+    return np.ascontiguousarray(vectors[..., ::-1][..., :components])
 
 
 def top_space_sines(estimates: Array, truth: Array, components: int) -> Array:
     """Sines of the largest angles between leading eigenspaces, (rounds,); 0 is perfect."""
     target = leading_eigenvectors(truth, components)
-    sines = [
-        stiefel.largest_sine(leading_eigenvectors(estimate, components), target)
-        for estimate in estimates
-    ]
-    return np.array(sines, dtype=float)
+    return stiefel.largest_sine(leading_eigenvectors(estimates, components), target)
 
 
 def aligned(found: Array, target: Array, *, rotate: bool = False) -> Array:

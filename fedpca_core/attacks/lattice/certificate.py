@@ -65,9 +65,8 @@ class LatticeQuestion:
     rows: Array
     #: (features,) float64: What was subtracted from every record; zeros for nothing.
     mean: Array
-    #: (features,) int64 or None: The mean times ``total``; None where nothing was subtracted.
+    #: (features,) int64 or None: The mean times its denominator; None where nothing was subtracted.
     numerators: IntArray | None
-    total: int
     #: (features,) float64 or None: The grid in units of the data, given where every record was
     #: scaled to length 1.
     steps: Array | None
@@ -108,7 +107,9 @@ def certify(question: LatticeQuestion, attempt: Attempt) -> tuple[Certificate, A
                 break
             settled = settle(stages, attempt.directions, expected, question.error)
     settled = _within_limits(question, settled)
-    whole = _expanded(settled, repeats, samples, question.numerators is None)
+    whole = np.repeat(settled.whole, repeats, axis=1)
+    if question.numerators is None:  # nothing was subtracted, and the rest of them are empty
+        whole = np.pad(whole, ((0, 0), (0, max(samples - whole.shape[1], 0))))
     off = float(np.abs(measured / expected - 1.0).max())
     within = float(np.clip(2.0 * settled.largest, _CLOSEST, TOLERANCE))
     odds = chance(question.rows, question.mean, lengths, within)
@@ -191,13 +192,14 @@ def _fault(
             f"the records do not give the matrix back: an entry is off by {misfit:.2g} times what "
             "its known error explains."
         )
+    often = int((repeats > 1).sum())
     if question.numerators is None and int(repeats.max()) > 3:
         # 4 a a^T is also (2a)(2a)^T and three empty records.
         return "a record that occurs four times or more is not told from its multiples."
-    if question.numerators is None and int((repeats > 1).sum()) > 1:
+    if question.numerators is None and often > 1:
         # Without a mean 2 x x^T + 2 y y^T is also (x + y)(x + y)^T + (x - y)(x - y)^T.
         return (
-            f"{int((repeats > 1).sum())} records occur more than once, which other sets explain as "
+            f"{often} records occur more than once, which other sets explain as "
             "well: x, x, y, y and x + y, x - y, 0, 0 give the same matrix."
         )
     if question.limits is not None:
@@ -206,15 +208,6 @@ def _fault(
         if beyond:
             return f"{beyond} of the records lie outside the bounds of the features."
     return ""
-
-
-def _expanded(settled: Settled, repeats: IntArray, samples: int, nothing_subtracted: bool) -> Array:
-    """Records as often as they occur; where nothing was subtracted the rest of them are empty."""
-    whole = np.repeat(settled.whole, repeats, axis=1)
-    missing = samples - whole.shape[1]
-    if missing > 0 and nothing_subtracted:
-        whole = np.hstack([whole, np.zeros((len(whole), missing))])
-    return whole
 
 
 def _proved(question: LatticeQuestion, attempt: Attempt, settled: Settled) -> bool:
@@ -250,9 +243,10 @@ def _shown(question: LatticeQuestion, attempt: Attempt, whole: Array, off: Array
         return np.inf
     # The rows are x_k - mu_k 1, and c^T mu must be whole to leave whole vectors.
     shifts = exact @ numerators
-    if (shifts % question.total).any():
+    turns, rest = np.divmod(shifts, question.lattice.total)
+    if rest.any():
         return np.inf
-    units = exact @ whole[chosen].astype(np.int64) - (shifts // question.total)[:, None]
+    units = exact @ whole[chosen].astype(np.int64) - turns[:, None]
     if not unit_vectors(units):
         return np.inf
     return float(np.linalg.norm(exact.astype(float) * off[chosen]))

@@ -146,7 +146,6 @@ def _question(
         rows=rows,
         mean=centre,
         numerators=numerators,
-        total=total,
         steps=steps if unit_length else None,
         samples=factor.samples,
         error=factor.error * scale + SUBTRACTED * (numerators is not None),

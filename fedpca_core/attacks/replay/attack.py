@@ -53,11 +53,10 @@ _WELL_BELOW = 1e-3
 class ReplayStage:
     """One evaluation of the fit (a replay with all its derivatives), for plotting."""
 
-    #: Which start, from 0.
+    #: From 0.
     start: int
-    #: Rounds of the client that were fitted.
+    #: rounds, residual: Of the client's rounds so many were fitted, to this relative residual.
     rounds: int
-    #: Relative residual over these rounds.
     residual: float
 
 
@@ -75,9 +74,8 @@ class Replay:
     uncertainty: float
     #: Whether residual and uncertainty, and not the unknown truth, say that S was found.
     succeeded: bool
-    #: Starts used.
+    #: starts, evaluations: How many there were; an evaluation replays with all its derivatives.
     starts: int
-    #: Replays with all their derivatives.
     evaluations: int
     #: {"explained", "noise", "starts", "budget", ""}: Why the search ended; empty while it goes on.
     ended: str

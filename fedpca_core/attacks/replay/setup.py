@@ -11,13 +11,7 @@ from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.baselines import scaled_identity
 from fedpca_core.attacks.linear_system import is_single_precision
-from fedpca_core.attacks.replay.client import (
-    Candidate,
-    Entries,
-    FapsReplay,
-    Message,
-    complement,
-)
+from fedpca_core.attacks.replay.client import Candidate, Entries, FapsReplay, Message, complement
 from fedpca_core.attacks.replay.least_squares import Extra, Guides, Shrinkage
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import uniform_frame
@@ -79,9 +73,8 @@ class Setup:
     #: the two: few records have little in the frames, which are the coordinates before.
     asked: int
     reach: int
-    #: (dimensions, dimensions) float64: In the guesses' coordinates.
+    #: prior, public: The public guess in the guesses' coordinates, and in those of the data.
     prior: Array
-    #: The same guess in the coordinates of the data.
     public: Array
     #: Least and most trace of the random starts.
     traces: tuple[float, float]

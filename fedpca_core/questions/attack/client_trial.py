@@ -22,12 +22,7 @@ from fedpca_core.problems import Problem, without_record
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.steps import Part, Step, changed, part
-from fedpca_core.study.build import (
-    attacked_run,
-    before_noise,
-    build_problem,
-    with_noise,
-)
+from fedpca_core.study.build import attacked_run, before_noise, build_problem, with_noise
 from fedpca_core.study.deployed import deployment_of, truth_of
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import names

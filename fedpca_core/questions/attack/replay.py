@@ -51,10 +51,8 @@ class Replayed:
     @property
     def fit(self) -> pd.DataFrame:
         """The search: start, evaluation (counted over all starts), rounds fitted, residual."""
-        history = enumerate(self.attack.history, 1)
-        rows = [
-            (stage.start + 1, number, stage.rounds, stage.residual) for number, stage in history
-        ]
+        search = enumerate(self.attack.history, 1)
+        rows = [(one.start + 1, number, one.rounds, one.residual) for number, one in search]
         return pd.DataFrame(rows, columns=["start", "evaluation", "rounds", "residual"])
 
 
@@ -93,18 +91,15 @@ class ReplayAttack(Study[AttackSettings, Replayed]):
         return found
 
     def tables(self, result: Replayed, settings: AttackSettings) -> dict[str, pd.DataFrame]:
-        attack = result.attack
+        search = (
+            *("residual", "tolerance", "uncertainty", "succeeded"),
+            *("starts", "evaluations", "ended"),
+        )
         summary = {
             "error": result.error,
             "error_to_what_was_released": result.released,
             "prior_error": result.prior_error,
-            "residual": attack.residual,
-            "tolerance": attack.tolerance,
-            "uncertainty": attack.uncertainty,
-            "succeeded": attack.succeeded,
-            "starts": attack.starts,
-            "evaluations": attack.evaluations,
-            "ended": attack.ended,
+            **{name: getattr(result.attack, name) for name in search},
             "method_sine": result.angle,
         }
         return {"summary": pd.DataFrame([summary]), "fit": result.fit}
