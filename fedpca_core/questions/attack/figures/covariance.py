@@ -119,7 +119,7 @@ def verdict(found: Reconstructed) -> str:
 def card(found: Reconstructed, settings: AttackSettings) -> parts.Parts:
     """Whose data these are; who sees what, what they know and do, and what comes of it."""
     yield parts.Caption(data_note(found.facts.note, found.facts))
-    secure, by = settings.secure_aggregation, parts.names(f"adversary-{found.by}")
+    secure = settings.secure_aggregation
     gets = [
         f"error {short(recovery.last, 2)} from {METHODS[method].title}"
         for method, recovery in found.recoveries.items()
@@ -130,8 +130,8 @@ def card(found: Reconstructed, settings: AttackSettings) -> parts.Parts:
         {
             "Sees": "every broadcast and "
             + ("the sum of the uploads" if secure else "every client's upload, one by one"),
-            "Knows": by["knows"],
-            "Does": by["does"],
+            "Knows": parts.names("adversary-knows")[found.by],
+            "Does": parts.names("adversary-does")[found.by],
             "Gets": ", ".join(gets) or "nothing: every chosen method refused to run, see above",
         },
         protection="formal" if found.facts.guarantee else "heuristic" if masked else "none",
