@@ -10,23 +10,14 @@ from typing import TypeVar, cast
 
 import numpy as np
 
+from fedpca_core import guarantee
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.gaussian_privacy import mu_of
-from fedpca_core.guarantee import (
-    CHECKED,
-    DRAWN,
-    EACH_IN_FULL,
-    FULL,
-    REMEMBERED,
-    SIZES,
-    TOGETHER,
-    Guarantee,
-    Refusal,
-)
+from fedpca_core.guarantee import Guarantee, Refusal
 from fedpca_core.privacy.calibration import exact_sensitivity, true_epsilon
 from fedpca_core.problems.perturbation import Trust
 from fedpca_core.problems.records import NORM_ROUNDING, check_clip_norm
@@ -66,14 +57,14 @@ def account(
     if algorithm.noise > 0 and (reason := unbounded(setting, clip_norm)) is not None:
         return Refusal(reason)
     noise, samples = algorithm.noise_of(setting.samples)[client], int(setting.samples[client])
-    once, towards = algorithm.one_release, CHECKED
+    once, towards = algorithm.one_release, guarantee.CHECKED
     columns, releases = 2 if once else algorithm.components, algorithm.rounds or 1
-    subset = f"{setting.participants_per_round} {DRAWN.format('without')}"
-    sampling = FULL if setting.participation == 1 else subset
+    subset = f"{setting.participants_per_round} {guarantee.DRAWN.format('without')}"
+    sampling = guarantee.FULL if setting.participation == 1 else subset
     if algorithm.plans_products:
         power = cast(FedPower, algorithm)
         columns, releases, drawn = power.width, power.products, power.drawn(setting)
-        sampling = FULL if drawn is None else f"{drawn} {DRAWN.format('with')}"
+        sampling = guarantee.FULL if drawn is None else f"{drawn} {guarantee.DRAWN.format('with')}"
     size = float(exact_sensitivity(columns, samples, clip_norm))
     if algorithm.shares_noise:
         trust = Trust(0) if trust is None else trust
@@ -82,6 +73,7 @@ def account(
         shares = np.sort(setting.weights * algorithm.noise_of(setting.samples))
         noise = float(np.linalg.norm(shares[: trust.honest(setting.clients)]))
         size *= float(setting.weights[client])
+    counted = guarantee.REMEMBERED if algorithm.remembers else guarantee.TOGETHER
     known = (f"all records of client {other}" for other in algorithm.public_clients)
     return Guarantee(
         delta,
@@ -91,9 +83,9 @@ def account(
         clip_norm,
         composition=1.0 if once else float(releases),
         sampling=sampling,
-        released=EACH_IN_FULL if not once else REMEMBERED if algorithm.remembers else TOGETHER,
+        released=counted if once else guarantee.EACH_IN_FULL,
         towards=towards,
-        public=(SIZES, *setting.public, *known),
+        public=(guarantee.SIZES, *setting.public, *known),
     ).after(setting.paid_mean)
 
 

@@ -8,7 +8,6 @@ the closed-form composition of Gaussian releases. The same budget in the eyes of
 closed form to several digits, and its Renyi accountant shows what the paper's tool costs.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +20,6 @@ from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require, require_choice
 from fedpca_core.problems.records import check_clip_norm
 from fedpca_core.settings import short
-
-CALIBRATIONS = ("exact", "published")
-#: Where the calibrated multiplier is looked for, relative to the exact one.
-_BRACKET = (0.8, 2.0)
-#: Step of the privacy-loss grid.
-_GRID = 1e-4
 
 
 def published_sensitivity(columns: int, samples: ArrayLike, clip_norm: float = 1.0) -> Array:
@@ -65,6 +58,13 @@ def exact_multiplier(epsilon: float, delta: float, releases: int) -> float:
     return float(np.sqrt(releases) / gaussian.mu_of(epsilon, delta))
 
 
+#: By kind: noise over sensitivity, and sensitivity.
+CALIBRATIONS = {
+    "exact": (exact_multiplier, exact_sensitivity),
+    "published": (published_multiplier, published_sensitivity),
+}
+
+
 @dataclass(frozen=True)
 class Calibration:
     #: {"exact", "published"}.
@@ -87,11 +87,9 @@ class Calibration:
 
     def noise(self, samples: ArrayLike) -> Array:
         """nu of clients with so many records each, standard deviation per entry."""
-        if self.kind == "published":
-            scale = published_multiplier(self.epsilon, self.delta, self.releases)
-            return scale * published_sensitivity(self.columns, samples, self.clip_norm)
-        scale = exact_multiplier(self.epsilon, self.delta, self.releases)
-        return scale * exact_sensitivity(self.columns, samples, self.clip_norm)
+        multiplier, sensitivity = CALIBRATIONS[self.kind]
+        scale = multiplier(self.epsilon, self.delta, self.releases)
+        return scale * sensitivity(self.columns, samples, self.clip_norm)
 
 
 def true_epsilon(
@@ -146,33 +144,26 @@ def calibrated(kind: str, epsilon: float, delta: float, releases: int) -> float:
     """Noise multiplier that dp-accounting finds with its "renyi" or "privacy loss" accountant."""
     import dp_accounting
 
-    make: Callable[[], Any] = (
-        dp_accounting.rdp.RdpAccountant
-        if kind == "renyi"
-        else lambda: _privacy_loss_accountant(epsilon)
-    )
+    def make() -> Any:
+        return dp_accounting.rdp.RdpAccountant() if kind == "renyi" else _by_loss(epsilon)
+
     guess = exact_multiplier(epsilon, delta, releases)
+
+    def event(scale: float) -> Any:
+        return dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(scale), releases)
+
     # An explicit bracket: with a tiny lower end the privacy-loss grid would need hundreds of GB.
-    low, high = _BRACKET[0] * guess, _BRACKET[1] * guess
-    return float(
-        dp_accounting.calibrate_dp_mechanism(
-            make,
-            lambda scale: dp_accounting.SelfComposedDpEvent(
-                dp_accounting.GaussianDpEvent(scale), releases
-            ),
-            epsilon,
-            delta,
-            dp_accounting.ExplicitBracketInterval(low, high),
-            tol=1e-6 * guess,
-        )
-    )
+    bracket = dp_accounting.ExplicitBracketInterval(0.8 * guess, 2.0 * guess)
+    find = dp_accounting.calibrate_dp_mechanism
+    return float(find(make, event, epsilon, delta, bracket, tol=1e-6 * guess))
 
 
-def _privacy_loss_accountant(epsilon: float) -> Any:
+def _by_loss(epsilon: float) -> Any:
     import dp_accounting
 
     # The grid is relative to epsilon above 1: at epsilon = 100 the default takes 40 s.
-    return dp_accounting.pld.PLDAccountant(value_discretization_interval=_GRID * max(1.0, epsilon))
+    step = 1e-4 * max(1.0, epsilon)
+    return dp_accounting.pld.PLDAccountant(value_discretization_interval=step)
 
 
 def by_coin(multiplier: float, rate: float, delta: float, releases: int) -> float:
@@ -187,7 +178,7 @@ def by_coin(multiplier: float, rate: float, delta: float, releases: int) -> floa
     import dp_accounting
 
     plain = float(gaussian.epsilon_of(np.sqrt(releases) / multiplier, delta))
-    accountant = _privacy_loss_accountant(plain)
+    accountant = _by_loss(plain)
     noise = dp_accounting.GaussianDpEvent(multiplier)
     accountant.compose(dp_accounting.PoissonSampledDpEvent(rate, noise), releases)
     return float(accountant.get_epsilon(delta))

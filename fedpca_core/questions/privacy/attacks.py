@@ -8,17 +8,9 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
+from fedpca_core import attacks
 from fedpca_core.algorithms import FedPower
 from fedpca_core.arrays import Array
-from fedpca_core.attacks import (
-    empirical_auc,
-    matrix_scores,
-    membership_score,
-    permitted_auc,
-    permitted_roc,
-    ridge,
-    theoretical_auc,
-)
 from fedpca_core.errors import require
 from fedpca_core.findings import Figure, Finding, Status, Target
 from fedpca_core.gaussian_privacy import epsilon_of, gaussian_roc, mu_of
@@ -30,16 +22,9 @@ from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions import costs
-from fedpca_core.questions.privacy import build
+from fedpca_core.questions.privacy import build, study
 from fedpca_core.questions.privacy.runs import QUIET, run_seeds, traced
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.questions.privacy.study import (
-    BUDGETS,
-    RUNS,
-    WITH_INFINITE,
-    PrivateSweep,
-    last_value,
-)
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.streams import Streams
 from fedpca_core.study.limits import Cost
@@ -81,7 +66,7 @@ def best_error(problem: Problem, run: Algorithm, transcript: Transcript, client:
     for share in _PRIOR_SHARES if noise else (1.0,):
         # lambda = nu^2/tau^2 for entries of S_i - S of size tau.
         tau = share * size / problem.features
-        found = ridge(transcript, client, prior=public, strength=float((noise / tau) ** 2))
+        found = attacks.ridge(transcript, client, prior=public, strength=float((noise / tau) ** 2))
         errors.append(float(np.linalg.norm(found - truth)))
     return min(errors) / size
 
@@ -95,16 +80,16 @@ def public_guesses(problem: Problem, client: int = 0) -> dict[str, float]:
     return {name: float(np.linalg.norm(guess - truth)) / size for name, guess in guesses.items()}
 
 
-class Reconstruction(PrivateSweep):
+class Reconstruction(study.PrivateSweep):
     """Error of the same attacker at every budget, beside guesses that need no message."""
 
     key = "private_reconstruction"
     title = "Reconstructing one client's matrix"
-    along = ("epsilon", WITH_INFINITE)
+    along = ("epsilon", study.WITH_INFINITE)
     opened_by = ("view", "attacks")
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
-        return run_seeds(settings.seed, RUNS)
+        return run_seeds(settings.seed, study.RUNS)
 
     def reading(self, settings: PrivacySettings) -> float:
         return len(_PRIOR_SHARES) * costs.solved(costs.ProblemSize(settings.features, 1, 1))
@@ -149,10 +134,10 @@ def finding(swept: Swept, kind: str) -> Finding:
     It counts as had in part where it is nearer than the public guess, and as not opened elsewhere:
     another attacker may do better.
     """
-    guess, start, at_the_edge = last_value(swept, PUBLIC), None, False
+    guess, start, at_the_edge = study.last_value(swept, PUBLIC), None, False
     assert guess is not None
     if kind == "none":
-        error = last_value(swept, kind)
+        error = study.last_value(swept, kind)
         assert error is not None
         had, closed = error < BEATEN * guess, "a guess without any message is as near"
         basis = "compared with the truth"
@@ -163,7 +148,7 @@ def finding(swept: Swept, kind: str) -> Finding:
         closed = f"at every ε up to {largest:g} a guess without any message is as near"
         basis = f"nearer than a guess without any message from ε = {start or 0:g} on"
         basis += ", the smallest ε that was tried" * at_the_edge
-    figure = Figure(error, "relative error", draws=RUNS)
+    figure = Figure(error, "relative error", draws=study.RUNS)
     if had:
         return Finding(Target.COVARIANCE, Status.PARTLY, "ridge", figure, basis, tried=1)
     basis = f"{closed}, which proves nothing"
@@ -175,7 +160,7 @@ def beats_guess_from(swept: Swept, calibration: str) -> tuple[float | None, bool
 
     The second says whether that is the smallest budget tried, so that the border may lie below.
     """
-    found, guess = swept.band(calibration, "error"), last_value(swept, PUBLIC)
+    found, guess = swept.band(calibration, "error"), study.last_value(swept, PUBLIC)
     assert guess is not None
     beaten = found.middle < BEATEN * guess
     if not len(beaten) or not beaten[-1]:
@@ -206,7 +191,7 @@ class Membership:
 
     @property
     def auc(self) -> float:
-        return empirical_auc(self.first, self.second)
+        return attacks.empirical_auc(self.first, self.second)
 
     @property
     def uncertainty(self) -> float:
@@ -216,7 +201,7 @@ class Membership:
     @property
     def expected_auc(self) -> float:
         """``Phi(mu/sqrt(2))`` at the runs' own mu."""
-        return theoretical_auc(self.separation)
+        return attacks.theoretical_auc(self.separation)
 
     def audits(self, delta: float) -> list[Audit]:
         """Lower bounds on epsilon that these runs prove: plain, Gaussian, and by ranking."""
@@ -281,7 +266,7 @@ def membership(
             at = seed + 2 * index + truth
             steps = traced(neighbour, run, run.rounds, at, Channel(), _TESTING)
             seen = (yield from part(steps, *share)).transcript
-            ratio, apart = membership_score(seen, *pair, noise, client)
+            ratio, apart = attacks.membership_score(seen, *pair, noise, client)
             scores[truth].append(ratio)
         squares.append(apart**2)
     return Membership(np.array(scores[0]), np.array(scores[1]), float(np.sqrt(np.mean(squares))))
@@ -304,7 +289,7 @@ def source_membership(
             yield Step(0.5 * (truth + begin / runs), _TESTING)
             spread = np.full(min(step, runs - begin), noise)
             drawn = symmetric_noise(spread, problem.features, Streams(seed), 2 * begin + truth)
-            parts.append(matrix_scores(matrix + drawn, *pair, spread))
+            parts.append(attacks.matrix_scores(matrix + drawn, *pair, spread))
         scores.append(np.concatenate(parts))
     return Membership(scores[0], scores[1], float(np.linalg.norm(pair[0] - pair[1])) / noise)
 
@@ -342,7 +327,7 @@ class RecordMembership(Study[PrivacySettings, Tested]):
     seconds = 300.0
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
-        return costs.private(settings, data, costs.CALIBRATED * (2 * TESTS + len(BUDGETS)))
+        return costs.private(settings, data, costs.CALIBRATED * (2 * TESTS + len(study.BUDGETS)))
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Tested]:
         # Membership has an exact likelihood without hidden products, draws and sums.
@@ -355,7 +340,7 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         held = int(public.samples[client])
         # The question is about one record, whatever the unit of the budget.
         share = 1.0 / build.unit(c).changed(held)
-        means = [float(mu_of(epsilon, c.delta)) * share for epsilon in BUDGETS]
+        means = [float(mu_of(epsilon, c.delta)) * share for epsilon in study.BUDGETS]
         told: dict[str, Any] = {"client": client, "clip_norm": norm, "seed": c.seed}
 
         def runs(kind: str, epsilon: float, count: int) -> Part[Membership]:
@@ -377,12 +362,12 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         kinds = build.kinds(c)
         promised = {kind: promise(kind) for kind in kinds}
         areas = pd.DataFrame(
-            {"epsilon": BUDGETS}
+            {"epsilon": study.BUDGETS}
             | {f"expected_{kind}": np.nan for kind in kinds}
             | {
-                "gaussian_ceiling": [theoretical_auc(mu) for mu in means],
+                "gaussian_ceiling": [attacks.theoretical_auc(mu) for mu in means],
                 "permitted": [
-                    permitted_auc(float(epsilon_of(mu, c.delta)), c.delta) for mu in means
+                    attacks.permitted_auc(float(epsilon_of(mu, c.delta)), c.delta) for mu in means
                 ],
             }
         )
@@ -393,14 +378,14 @@ class RecordMembership(Study[PrivacySettings, Tested]):
             # Of what (ε, δ) permits.
             corners = [(1.0 - c.delta) / (1.0 + math.exp(epsilon)), 1.0 - c.delta]
             alarms = np.union1d(np.linspace(1e-6, 1 - 1e-6, 101), corners)
-            detected = gaussian_roc(mu, alarms), permitted_roc(epsilon, c.delta, alarms)
+            detected = gaussian_roc(mu, alarms), attacks.permitted_roc(epsilon, c.delta, alarms)
             ceilings = pd.DataFrame(
                 {"alarms": alarms, "gaussian": detected[0], "permitted": detected[1]}
             )
         for kind, (begin, end) in in_turn(kinds):
             most = 0.8 * end + 0.2 * begin
             tests[kind] = yield from part(runs(kind, c.epsilon, TESTS), begin, most)
-            for index, epsilon in enumerate(BUDGETS):
+            for index, epsilon in enumerate(study.BUDGETS):
                 yield Step(most, f"Expected at ε = {epsilon:g}")
                 single = yield from part(runs(kind, epsilon, 1), most, end)
                 areas.loc[index, f"expected_{kind}"] = single.expected_auc

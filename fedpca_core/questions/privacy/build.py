@@ -12,16 +12,7 @@ from fedpca_core.arrays import IntArray
 from fedpca_core.errors import require
 from fedpca_core.guarantee import CLIENT, RECORD, Unit
 from fedpca_core.linalg.stiefel import uniform_frame
-from fedpca_core.privacy import (
-    CALIBRATIONS,
-    Calibration,
-    Guarantee,
-    Refusal,
-    account,
-    accounting,
-    noisy,
-)
-from fedpca_core.privacy.accounting import within
+from fedpca_core.privacy import CALIBRATIONS, Calibration, Guarantee, Refusal, accounting
 from fedpca_core.problems import Problem, Trust, block_model, spiked_covariance
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.images import LIVE_RESOLUTION, images
@@ -204,7 +195,7 @@ def method(settings: PrivacySettings, noise: float) -> Algorithm:
         made = DistributedPower(made.width, products=c.products)
     if made.plans_products:
         return replace(cast(FedPower, made), noise=noise)
-    return noisy(made, noise, c.products, summed=shared) if accountable(c) else made
+    return accounting.noisy(made, noise, c.products, summed=shared) if accountable(c) else made
 
 
 def accountable(settings: PrivacySettings) -> bool:
@@ -274,12 +265,14 @@ def noise_for(
     if c.trusted == "clients":
         run = cast(Noisy, method(c, 1.0))
         alone, left = replace(public, paid_mean=None), bought.for_products
-        enough = within(run, alone, left, c.delta, clip_norm=treatment(c)[1], trust=bought.trust)
-        return times * float(enough.noise)
+        enough = accounting.within(
+            run, alone, left, c.delta, clip_norm=bought.clip, trust=bought.trust
+        )
+        return times * enough.noise
     count, width = c.products, columns(c)
     if kind == "exact" and method(replace(c, calibration="exact"), 0.0).one_release:
         count, width = 1, 2
-    chosen = Calibration(kind, bought.for_products, c.delta, count, width, treatment(c)[1])
+    chosen = Calibration(kind, bought.for_products, c.delta, count, width, bought.clip)
     return times * float(chosen.noise(public.samples.mean()))
 
 
@@ -313,7 +306,9 @@ def accounted(settings: PrivacySettings, run: Algorithm, public: Setting) -> Gua
     """What noise on the products of a run guarantees the unit that is set."""
     c, kept = settings, run.protected(public.clients)
     largest, norm = int(kept[np.argmax(public.samples[kept])]), treatment(c)[1]
-    found = account(run, public, delta=c.delta, clip_norm=norm, client=largest, trust=trust(c))
+    found = accounting.account(
+        run, public, delta=c.delta, clip_norm=norm, client=largest, trust=trust(c)
+    )
     return found.for_unit(unit(c), int(public.samples[largest]))
 
 

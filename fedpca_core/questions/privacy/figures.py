@@ -9,28 +9,11 @@ import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.papers.fedpower import MODELS, figure
-from fedpca_core.questions.privacy import build
-from fedpca_core.questions.privacy.attacks import (
-    EVEN,
-    PUBLIC,
-    TESTS,
-    TESTS_AT_SOURCE,
-    Tested,
-    attacked,
-    finding,
-)
+from fedpca_core.questions.privacy import attacks, build, study
 from fedpca_core.questions.privacy.error_budget import ABLATION, ErrorParts, TheoryTerms
 from fedpca_core.questions.privacy.guarantee import Accounts, Promises
 from fedpca_core.questions.privacy.runs import WAYS, Repeated
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.questions.privacy.study import (
-    RUNS,
-    Curves,
-    PrivateRuns,
-    Ways,
-    best_length,
-    last_value,
-)
 from fedpca_core.settings import plural, short
 from fedpca_core.study import parts
 from fedpca_core.study.facts import EPSILON, NOTICED, meant
@@ -163,7 +146,7 @@ READING = parts.About.of("privacy-noise")
 # ------------------------------------------------------------------ the run as it is set
 
 
-def private_run(result: PrivateRuns, settings: PrivacySettings) -> parts.Parts:
+def private_run(result: study.PrivateRuns, settings: PrivacySettings) -> parts.Parts:
     """Projection distance against communications, with quartile bands."""
     yield run_verdict(result, settings)
     floor = result.floor
@@ -188,7 +171,7 @@ def _repeated(name: str, run: Repeated, colour: str) -> Curve:
     return Curve(name, np.arange(len(middle)), middle, lower=low, upper=high, **look)
 
 
-def run_verdict(result: PrivateRuns, settings: PrivacySettings) -> str:
+def run_verdict(result: study.PrivateRuns, settings: PrivacySettings) -> str:
     """One line on where the run ends and what noise has cost."""
     (first, run), *others = result.runs.items()
     budget = f"ε = {short(settings.epsilon)}, " if first in ("exact", "published", "source") else ""
@@ -230,7 +213,7 @@ def price_of_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
     curves = _distances(result, but="none")
     if not curves:
         return
-    quiet = last_value(result, "none")
+    quiet = study.last_value(result, "none")
     axis = f"budget ε (δ = {short(settings.delta)}, T = {settings.products})"
     lines = (_level("without noise", quiet),) if quiet is not None and quiet > 1e-5 else ()
     panel = Panel.of("privacy-price", curves, x_title=axis, baselines=lines)
@@ -268,7 +251,7 @@ def _advice(result: Swept, settings: PrivacySettings) -> str:
     if settings.calibration == "source":
         return "At the source a product costs nothing: all noise is paid before the first one."
     spread = "The budget is spread over all products, so each product more makes all noisier. "
-    best = best_length(result, settings.calibration)
+    best = study.best_length(result, settings.calibration)
     if best is None:
         return spread
     length, at_the_edge = best
@@ -287,7 +270,7 @@ def _advice(result: Swept, settings: PrivacySettings) -> str:
 # ------------------------------------------------------------------ ways to spend one ε
 
 
-def ways(result: Ways, settings: PrivacySettings) -> parts.Parts:
+def ways(result: study.Ways, settings: PrivacySettings) -> parts.Parts:
     """Distance against rounds and bytes, with the guarantee of every way."""
     yield ways_verdict(result, settings)
     refused = [parts.Note("\n\n".join(parts.named_once(result.refusals)))] * bool(result.refusals)
@@ -340,10 +323,10 @@ def ways_over_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
         "ways-budget", curves, key="ways-budget", x_title=axis, description=description
     )
     yield parts.Chart("privacy_ways_budget", [panel])
-    yield parts.Caption(f"Medians of at most {RUNS} runs at each budget.")
+    yield parts.Caption(f"Medians of at most {study.RUNS} runs at each budget.")
 
 
-def ways_verdict(result: Ways, settings: PrivacySettings) -> str:
+def ways_verdict(result: study.Ways, settings: PrivacySettings) -> str:
     """Which way ends closest, with and without trust."""
 
     def end(key: str) -> tuple[str, str]:
@@ -448,7 +431,7 @@ def reconstruction(result: Swept, settings: PrivacySettings) -> parts.Parts:
     curves = _swept(result, "error", noises, COLOURS)
     if not curves:
         return
-    flat = {name: last_value(result, name) for name in (PUBLIC, EVEN, "none")}
+    flat = {name: study.last_value(result, name) for name in (attacks.PUBLIC, attacks.EVEN, "none")}
     lines = tuple(
         _level(f"{FLAT.get(name, name)}:", value, simulation_only=False)
         for name, value in flat.items()
@@ -457,27 +440,29 @@ def reconstruction(result: Swept, settings: PrivacySettings) -> parts.Parts:
     axis = f"budget ε (δ = {short(settings.delta)})"
     panel = Panel.of("reconstruction", curves, x_title=axis, baselines=lines)
     yield parts.Chart("privacy_reconstruction", [panel])
-    yield parts.Caption(parts.words("privacy-reconstruction", client=attacked(settings), runs=RUNS))
+    told = {"client": attacks.attacked(settings), "runs": study.RUNS}
+    yield parts.Caption(parts.words("privacy-reconstruction", **told))
 
 
 def reconstruction_verdict(result: Swept, settings: PrivacySettings) -> str:
     """What the attacker gets without noise, and at the budgets that were tried."""
-    guess = last_value(result, PUBLIC)
+    guess = study.last_value(result, attacks.PUBLIC)
     assert guess is not None
-    client, missed = attacked(settings), f"{guess:.1%}" if guess >= 1e-3 else short(guess, 1)
-    text = f"Guessing that client {client} is like the average misses Sᵢ by {missed}. "
+    missed = f"{guess:.1%}" if guess >= 1e-3 else short(guess, 1)
+    client = f"client {attacks.attacked(settings)}"
+    text = f"Guessing that {client} is like the average misses Sᵢ by {missed}. "
     kind = "exact" if "exact" in result.series else "source"
     noise = "exact noise" if kind == "exact" else "noise at the source"
     for one, said in (("none", "Without noise the server"), (kind, f"With {noise} it")):
-        if last_value(result, one) is not None:  # else it is computed still
-            text += f"{said} {finding(result, one).words}. "
+        if study.last_value(result, one) is not None:  # else it is computed still
+            text += f"{said} {attacks.finding(result, one).words}. "
     if guess < 0.15 and settings.problem != "distinct":
         text += parts.words("privacy-alike")
     return text.strip()
 
 
 # ---------------------------------------------------------------------- membership
-def membership(result: Tested, settings: PrivacySettings) -> parts.Parts:
+def membership(result: attacks.Tested, settings: PrivacySettings) -> parts.Parts:
     seen = ", and p = 1: every answer is seen" * METHODS[settings.method].plans_products
     yield parts.Section("Is one record in the data?", parts.words("privacy-membership", seen=seen))
     if not result.tests:
@@ -485,12 +470,13 @@ def membership(result: Tested, settings: PrivacySettings) -> parts.Parts:
         return
     yield parts.Chart("privacy_membership", [_roc(result, settings), _areas(result, settings)])
     first = next(iter(result.tests.values()))
-    told = {"tests": TESTS, "draws": TESTS_AT_SOURCE, "delta": short(settings.delta)}
-    yield parts.Caption(parts.words("privacy-tested", uncertainty=first.uncertainty, **told))
+    counts = {"tests": attacks.TESTS, "draws": attacks.TESTS_AT_SOURCE}
+    told = {"uncertainty": first.uncertainty, "delta": short(settings.delta), **counts}
+    yield parts.Caption(parts.words("privacy-tested", **told))
     yield from _audits(result, settings)
 
 
-def _audits(result: Tested, settings: PrivacySettings) -> parts.Parts:
+def _audits(result: attacks.Tested, settings: PrivacySettings) -> parts.Parts:
     yield parts.Section("An audit beside the promise")
     rows = [
         {
@@ -509,7 +495,7 @@ def _audits(result: Tested, settings: PrivacySettings) -> parts.Parts:
     yield parts.Caption(parts.words("privacy-audit", delta=short(settings.delta)))
 
 
-def _roc(result: Tested, settings: PrivacySettings) -> Panel:
+def _roc(result: attacks.Tested, settings: PrivacySettings) -> Panel:
     curves = [
         Curve(f"{NAMES[kind]}, area {test.auc:.2f}", *test.roc(), colour=COLOURS[kind])
         for kind, test in result.tests.items()
@@ -529,7 +515,7 @@ def _ceilings(x: Any, gaussian: Any, permitted: Any) -> list[Curve]:
     ]
 
 
-def _areas(result: Tested, settings: PrivacySettings) -> Panel:
+def _areas(result: attacks.Tested, settings: PrivacySettings) -> Panel:
     areas = result.areas
     budgets = areas["epsilon"]
     curves = [
@@ -586,7 +572,7 @@ def accountants(result: Accounts, settings: PrivacySettings) -> parts.Parts:
         )
 
 
-def paper_figure(result: Curves, settings: PrivacySettings) -> parts.Parts:
+def paper_figure(result: study.Curves, settings: PrivacySettings) -> parts.Parts:
     entry = figure(settings.figure)
     yield entry.verdict
     panel = Panel.of(

@@ -11,16 +11,7 @@ from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import meanings
 from fedpca_core.papers import fedpower
-from fedpca_core.privacy import (
-    Guarantee,
-    account,
-    exact_sensitivity,
-    published_multiplier,
-    published_sensitivity,
-    true_epsilon,
-    warn_delta,
-)
-from fedpca_core.privacy.calibration import by_coin, comparison
+from fedpca_core.privacy import Guarantee, account, calibration
 from fedpca_core.questions.privacy import build
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.steps import Run, Step
@@ -117,7 +108,7 @@ def promised(settings: PrivacySettings, data: OwnData | None = None) -> Promises
     if c.trusted == "nobody" and c.calibration != "source":
         published, exact = (build.noise_for(c, kind, data=data) for kind in ("published", "exact"))
         excess = published / exact
-    warning = warn_delta(c.delta, public.samples) or ""
+    warning = calibration.warn_delta(c.delta, public.samples) or ""
     return replace(promises, excess=excess, warning=warning, others=_others(c, data, found))
 
 
@@ -165,7 +156,7 @@ def _of_a_figure(c: PrivacySettings) -> Promises:
         found = account(run, setting, delta=fedpower.DELTA, clip_norm=1.0).stated()
         stated.append(StatedGuarantee(variant.label, variant.epsilon, found))
     promises = Promises(tuple(stated), record=model.record)
-    warning = warn_delta(fedpower.DELTA, setting.samples) if promises.private else None
+    warning = calibration.warn_delta(fedpower.DELTA, setting.samples) if promises.private else None
     return replace(promises, warning=warning or "")
 
 
@@ -217,26 +208,27 @@ class Accountants(Study[PrivacySettings, Accounts]):
         counted = 1 if one else c.products
         if counted < c.products:
             width = max(2, width)  # all probes side by side, or the whole matrix
-        exact = several * exact_sensitivity(width, records, norm)
-        published = several * published_sensitivity(build.columns(c), records, norm)
+        exact = several * calibration.exact_sensitivity(width, records, norm)
+        published = several * calibration.published_sensitivity(build.columns(c), records, norm)
         left = bought.for_products
-        table = comparison(left, c.delta, counted)
+        table = calibration.comparison(left, c.delta, counted)
         # The paper's theorem has its own sensitivity, and counts every product.
-        table.loc[0, "multiplier"] = published_multiplier(left, c.delta, c.products)
+        table.loc[0, "multiplier"] = calibration.published_multiplier(left, c.delta, c.products)
         table["sensitivity"] = np.where(np.arange(len(table)) == 0, published, exact)
         table["noise"] = table["multiplier"] * table["sensitivity"]
         table["ratio"] = table["noise"] / table["noise"].iloc[-1]
-        table["true_epsilon"] = true_epsilon(
-            table["noise"].to_numpy() / several, c.delta, counted, width, records, norm
+        release = counted, width, records, norm
+        table["true_epsilon"] = calibration.true_epsilon(
+            table["noise"].to_numpy() / several, c.delta, *release
         )
         given = c.multiplier * float(exact)
-        back = float(true_epsilon(given / several, c.delta, counted, width, records, norm))
+        back = float(calibration.true_epsilon(given / several, c.delta, *release))
         coin = None
         if c.coin < 1 and "coin" not in c.idle():
             # One that comes or goes moves a sum by C² at the most; orthogonal probes save nothing.
             alone = given / (several * norm**2 / records)
             plain = float(gaussian.epsilon_of(math.sqrt(c.products) / alone, c.delta))
-            coin = by_coin(alone, c.coin, c.delta, c.products), plain
+            coin = calibration.by_coin(alone, c.coin, c.delta, c.products), plain
         return Accounts(table, counted, given, back, coin)
 
     def tables(self, result: Accounts, settings: PrivacySettings) -> dict[str, pd.DataFrame]:

@@ -15,21 +15,9 @@ from fedpca_core.papers.fedpower import MODELS, algorithm, figure
 from fedpca_core.privacy import releases_made, spent
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.questions import costs
-from fedpca_core.questions.privacy import build
+from fedpca_core.questions.privacy import build, runs
 from fedpca_core.questions.privacy.error_budget import predicted_sine
-from fedpca_core.questions.privacy.runs import (
-    MASKED,
-    QUIET,
-    WAYS,
-    Repeated,
-    WayRun,
-    noisy_runs,
-    repeated,
-    run_seeds,
-    spend,
-    tabled,
-    traced,
-)
+from fedpca_core.questions.privacy.runs import WAYS, Repeated, WayRun
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step, in_turn, part
@@ -67,29 +55,28 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         c = settings
         yield Step(0.0, "Drawing the data")
         problem = build.build_problem(c, data)
-        seeds = run_seeds(c.seed, c.repetitions)
+        seeds = runs.run_seeds(c.seed, c.repetitions)
         masked = not build.accountable(c) and c.upload_noise and c.calibration != "source"
-        kinds = [*([MASKED] if masked else []), *build.kinds(c), QUIET]
-        runs: dict[str, Repeated] = {}
+        kinds = [*([runs.MASKED] if masked else []), *build.kinds(c), runs.QUIET]
+        found: dict[str, Repeated] = {}
         for kind, share in in_turn(kinds):  # the run as it is set first
             try:
-                runs[kind] = yield from part(noisy_runs(c, kind, seeds, data), *share)
+                found[kind] = yield from part(runs.noisy_runs(c, kind, seeds, data), *share)
             except InvalidInput:
-                if not runs:  # the run that is set, not one it is compared with
+                if not found:  # the run that is set, not one it is compared with
                     raise
                 continue
-            yield Step(share[1], "Running the next", PrivateRuns(dict(runs)))
+            yield Step(share[1], "Running the next", PrivateRuns(dict(found)))
         made = build.method(c, build.noise_for(c, data=data))
         if not (made.plans_products and made.noise > 0):
-            return PrivateRuns(runs)
+            return PrivateRuns(found)
         run = cast(FedPower, made)
         floor = predicted_sine(problem, run, build.public_setting(c, data))
         if not c.draws:
-            return PrivateRuns(runs, floor)
+            return PrivateRuns(found, floor)
         quiet = Channel(record="estimates")
-        trace = yield from part(
-            traced(problem, run, run.rounds, c.seed, quiet, "Adding up what was spent"), 0.99, 1.0
-        )
+        steps = runs.traced(problem, run, run.rounds, c.seed, quiet, "Adding up what was spent")
+        trace = yield from part(steps, 0.99, 1.0)
         spending = pd.DataFrame(
             {
                 "client": problem.client_names or [str(one) for one in range(problem.clients)],
@@ -98,10 +85,10 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
             }
         )
         kept = spending.iloc[run.protected(problem.clients)].reset_index(drop=True)
-        return PrivateRuns(runs, floor, kept)
+        return PrivateRuns(found, floor, kept)
 
     def tables(self, result: PrivateRuns, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
-        return tabled(result.runs, "noise", "summary") | super().tables(result, settings)
+        return runs.tabled(result.runs, "noise", "summary") | super().tables(result, settings)
 
 
 #: Finite budgets of every sweep over ε.
@@ -118,7 +105,7 @@ class PrivateSweep(Sweep[PrivacySettings]):
     seconds = 300.0
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
-        return run_seeds(settings.seed, settings.repetitions)
+        return runs.run_seeds(settings.seed, settings.repetitions)
 
     def at(self, settings: PrivacySettings, value: Value, seed: int) -> PrivacySettings:
         return super().at(settings, value, settings.seed)
@@ -138,9 +125,9 @@ class PrivateSweep(Sweep[PrivacySettings]):
     def measure(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
         """The final distance by kind of noise, of the run from ``seed``."""
         found: dict[str, dict[str, float]] = {}
-        chosen = build.kinds(settings) or (QUIET,)
+        chosen = build.kinds(settings) or (runs.QUIET,)
         for kind, share in in_turn(chosen):
-            run = yield from part(noisy_runs(settings, kind, [seed], data), *share)
+            run = yield from part(runs.noisy_runs(settings, kind, [seed], data), *share)
             found[kind] = {"sin_theta": run.final}
         return found
 
@@ -237,13 +224,14 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
         settings = replace(settings, public_reference=False)
         yield Step(0.0, "Drawing the data")
         problem = build.records(settings, data)
-        seeds = run_seeds(settings.seed, settings.repetitions)
+        seeds = runs.run_seeds(settings.seed, settings.repetitions)
         spent: dict[str, Repeated] = {}
         refusals: dict[str, str] = {}
         for (key, way), share in in_turn(WAYS.items()):
             title = way.title(settings)
             try:
-                spent[key] = yield from part(spend(way, settings, problem, seeds, data), *share)
+                steps = runs.spend(way, settings, problem, seeds, data)
+                spent[key] = yield from part(steps, *share)
             except InvalidInput as refusal:
                 refusals[title] = str(refusal)
             yield Step(share[1], title, Ways(dict(spent), dict(refusals), problem.clients))
@@ -270,7 +258,7 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
                     **one.guarantee.terms(),
                 }
             )
-        tables = tabled(result.spent, "way", "ways") | {"ways": pd.DataFrame(rows)}
+        tables = runs.tabled(result.spent, "way", "ways") | {"ways": pd.DataFrame(rows)}
         if result.refusals:
             tables["refused"] = pd.DataFrame(result.refusals.items(), columns=["way", "refusal"])
         return tables
@@ -285,7 +273,7 @@ class WaysOverBudget(PrivateSweep):
     opened_by = ("view", "ways")
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
-        return run_seeds(settings.seed, min(RUNS, settings.repetitions))
+        return runs.run_seeds(settings.seed, min(RUNS, settings.repetitions))
 
     def measure(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
         settings = replace(settings, public_reference=False)
@@ -293,7 +281,7 @@ class WaysOverBudget(PrivateSweep):
         found: dict[str, dict[str, float]] = {}
         for (key, way), share in in_turn(WAYS.items()):
             try:
-                run = yield from part(spend(way, settings, problem, [seed], data), *share)
+                run = yield from part(runs.spend(way, settings, problem, [seed], data), *share)
             except InvalidInput:
                 continue  # said beside the runs at the budget that is set
             found[key] = {"sin_theta": run.final}
@@ -323,16 +311,16 @@ class PaperFigure(Study[PrivacySettings, Curves]):
         size = model.sizes["paper" if settings.paper_size else "live"]
         yield Step(0.0, "Drawing the data")
         problem = model.draw(size, settings.seed)
-        seeds = run_seeds(settings.seed, settings.repetitions)
+        seeds = runs.run_seeds(settings.seed, settings.repetitions)
         wire = Channel(record="estimates")
         curves: dict[str, Repeated] = {}
         for variant, share in in_turn(entry.variants, 1 / (1 + len(entry.variants))):
             run = algorithm(entry, variant, size.samples)
-            runs = repeat(WayRun(problem, run, run.rounds, wire))
-            steps = repeated(runs, seeds, problem.target(run.components), variant.label)
+            same = repeat(WayRun(problem, run, run.rounds, wire))
+            steps = runs.repeated(same, seeds, problem.target(run.components), variant.label)
             curves[variant.label] = yield from part(steps, *share)
             yield Step(share[1], variant.label, dict(curves))
         return curves
 
     def tables(self, result: Curves, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
-        return tabled(result, "curve", "plateaus")
+        return runs.tabled(result, "curve", "plateaus")

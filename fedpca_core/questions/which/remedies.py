@@ -13,15 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fedpca_core.questions.which import recommendation
 from fedpca_core.questions.which.frontier import Front
-from fedpca_core.questions.which.recommendation import (
-    Advice,
-    Recommendation,
-    enough_seeds,
-    lost,
-    named,
-    rejudged,
-)
+from fedpca_core.questions.which.recommendation import Advice, Recommendation
 from fedpca_core.questions.which.rules import RULES
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Value
@@ -100,7 +94,7 @@ def at_hand(advice: Advice, settings: FrontierSettings) -> dict[str, Remedy]:
     for name in JUDGED:
         rows = []
         for value in open_values(settings, name):
-            judged = rejudged(advice, replace(settings, **{name: value}))  # type: ignore[arg-type]
+            judged = recommendation.rejudged(advice, replace(settings, **{name: value}))  # type: ignore[arg-type]
             rows.append(_told(judged, value))
             best = sure(judged)
             if best is not None:
@@ -134,7 +128,7 @@ class Remedies(InPieces[FrontierSettings, Found]):
     def run_piece(self, settings: FrontierSettings, which: str, data: OwnData | None) -> Run[Found]:
         """Narrow down by the first seed; then, by all, upward to what does it, or down from it."""
         base = replace(settings, searches=False)
-        values, seeds = open_values(settings, which), enough_seeds(base)
+        values, seeds = open_values(settings, which), recommendation.enough_seeds(base)
         last = len(values) - 1
 
         def at(number: int) -> FrontierSettings:
@@ -145,7 +139,7 @@ class Remedies(InPieces[FrontierSettings, Found]):
         if weakest.place(1) is None:
             also = yield from _relaxed(weakest, base, at(last), data)
             base = replace(base, **also)  # type: ignore[arg-type]
-            weakest = rejudged(weakest, at(last)) if also else weakest
+            weakest = recommendation.rejudged(weakest, at(last)) if also else weakest
         best, order = nearest(weakest), weakest.table.sort_values(["rank", "unexplained"])
         base = replace(base, candidates=tuple(dict.fromkeys(order["method"]))[:FINALISTS])
         low, high = -1, last
@@ -244,14 +238,13 @@ def sentences(remedies: Mapping[str, Remedy], settings: FrontierSettings) -> lis
         return f"**{described[name].label} {described[name].text(value)}** in place of {asked}"
 
     for name, one in remedies.items():
+        best = "" if one.best is None else recommendation.named(one.best)
         if one.value is not None and one.best is not None:
             every = " and ".join(changed(*each) for each in ((name, one.value), *one.also.items()))
-            said.append(
-                f"{every}: {named(one.best)}, {lost(one.best)}, in every seed"
-                + ("." if one.done else "; less is being tried.")
-            )
+            rest = "." if one.done else "; less is being tried."
+            said.append(f"{every}: {best}, {recommendation.lost(one.best)}, in every seed{rest}")
         elif one.done:
             largest = described[name].text(open_values(settings, name)[-1])
-            why = "" if one.best is None else f": there {named(one.best)} {one.best['reason']}"
+            why = "" if one.best is None else f": there {best} {one.best['reason']}"
             said.append(f"**{described[name].label}**: no value up to {largest} does it{why}.")
     return said
