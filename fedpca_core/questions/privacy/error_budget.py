@@ -116,10 +116,6 @@ def eigengap(problem: Problem, components: int) -> float:
     return float(problem.eigenvalues[components - 1] - problem.eigenvalues[components])
 
 
-#: Eigenvalues of clipped records may vanish.
-_TINY = 1e-12
-
-
 @dataclass(frozen=True)
 class TheoryTerms:
     """The terms of FedPower, Theorems 7 and 9: orders of magnitude, not bounds.
@@ -191,7 +187,8 @@ def predicted_sine(problem: Problem, algorithm: FedPower, setting: Setting) -> f
     clipping moves out of the iterate is lost of the target, and what noise turns of the rest.
     """
     met, drawn, clients = problem.met, algorithm.drawn(setting), setting.clients
-    width, values = algorithm.width, np.maximum(met.eigenvalues, _TINY * met.eigenvalues[0])
+    width, values = algorithm.width, met.eigenvalues
+    values = np.maximum(values, 1e-12 * values[0])  # those of clipped records may vanish
     effective = clients if drawn is None else drawn * clients / (clients + drawn - 1)
     effective *= clients / len(algorithm.protected(clients))
     ratios = values[None, width:] / values[:width, None]

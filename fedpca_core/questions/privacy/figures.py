@@ -403,11 +403,15 @@ def _terms(terms: TheoryTerms, settings: PrivacySettings) -> parts.Parts:
         f"FedPower's Theorem {theorem}: orders of magnitude with hidden constants, not bounds; "
         "simulation only." + (" " + parts.words("privacy-vacuous") if terms.vacuous else ""),
     )
+    noise, drift, sampling = (
+        "vacuous" if term is None else short(term, 2)
+        for term in (terms.noise, terms.drift, terms.sampling)
+    )
     yield parts.Cards.of(
         "privacy-theory",
-        noise=_term(terms.noise, terms),
-        drift=_term(terms.drift, terms),
-        sampling=_term(terms.sampling, terms) if settings.draws else "none",
+        noise=noise,
+        drift=drift,
+        sampling=sampling if settings.draws else "none",
         drawn=f"K = {settings.draws}" if settings.draws else "everybody takes part",
         allowed=short(terms.allowed, 2),
         met="met" if terms.met else "not met: nothing is promised",
@@ -415,10 +419,6 @@ def _terms(terms: TheoryTerms, settings: PrivacySettings) -> parts.Parts:
         rho=short(terms.rho, 2),
         floor=short(terms.floor, 2) if terms.floor > 0 else "none",
     )
-
-
-def _term(value: float | None, terms: TheoryTerms) -> str:
-    return "vacuous" if terms.vacuous or value is None else short(value, 2)
 
 
 # ------------------------------------------------------------------ attackers

@@ -28,6 +28,7 @@ PRIVATE = titles(lambda method: method.compared or bool(method.accounts))
 #: Why parameters make no difference here, and which.
 ALONE = "Each client adds all the noise by itself."
 AT_SOURCE = "Noise at the source covers any number of rounds and products."
+BYTES_ALONE = "It changes the bytes alone, which are not shown here."
 NOTHING_RUNS = "Accountants need the numbers of products and records; nothing is run."
 COIN_OF_CLIENTS = "The other records of a client give away how its coin fell."
 OF_FEDPOWER = ("decaying_gaps", "alignment", "public_reference", "literal", "surplus", "draws")
@@ -114,11 +115,7 @@ class PrivacySettings(Settings):
             (counted, NOTHING_RUNS, ("decaying_gaps", "alignment", "literal")),
             (counted and off, NOTHING_RUNS, ("components", "surplus")),
             (self.view == "attacks", "An attack reads one run.", "repetitions"),
-            (
-                self.view in ("utility", "budget", "attacks"),
-                "It changes the bytes alone, which are not shown here.",
-                "literal",
-            ),
+            (self.view in ("utility", "budget", "attacks"), BYTES_ALONE, "literal"),
             (self.public_reference, "No client sends its basis.", "literal"),
             (self.unit != "person", "ε protects something else than a person here.", "held"),
             (self.trusted != "clients" and not ways, ALONE, ("colluding", "dropouts")),

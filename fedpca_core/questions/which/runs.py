@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -87,25 +86,14 @@ def _some(settings: FrontierSettings, data: OwnData, most: int) -> tuple[Frontie
         if len(names) <= most:
             return settings, data
         kept = table[table[column].isin(draw.permutation(names)[:most])]
-        return settings, SomeRows.drawn(data, kept, settings.seed)
-    rows = len(table) * most // settings.clients
-    kept = table.iloc[np.sort(draw.permutation(len(table))[:rows])]
-    return replace(settings, clients=most), SomeRows.drawn(data, kept, settings.seed)
-
-
-@dataclass(frozen=True, eq=False)
-class SomeRows(OwnData):
-    """Some rows of a visitor's table; its ``content`` says of which, and which."""
-
-    @classmethod
-    def drawn(cls, whole: OwnData, rows: pd.DataFrame, seed: int) -> SomeRows:
-        made = cls(whole.name, f"{whole.digest} {len(rows)} rows of {seed}".encode())
-        made.__dict__["table"] = rows.reset_index(drop=True)
-        return made
-
-    @cached_property
-    def shape(self) -> tuple[int, int]:
-        return len(self.table), self.table.shape[1]
+    else:
+        rows = len(table) * most // settings.clients
+        kept = table.iloc[np.sort(draw.permutation(len(table))[:rows])]
+        settings = replace(settings, clients=most)
+    # Its content says of which table these rows are, and which.
+    some = OwnData(data.name, f"{data.digest} {len(kept)} rows of {settings.seed}".encode())
+    some.__dict__.update(table=kept.reset_index(drop=True), shape=kept.shape)
+    return settings, some
 
 
 def smaller(settings: FrontierSettings, data: OwnData | None, clients: int) -> str:
