@@ -25,6 +25,7 @@ from fedpca_core.questions import costs
 from fedpca_core.questions.privacy import build, study
 from fedpca_core.questions.privacy.runs import QUIET, run_seeds, traced
 from fedpca_core.questions.privacy.settings import PrivacySettings
+from fedpca_core.questions.privacy.study import BUDGETS, WITH_INFINITE, PrivateSweep
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.streams import Streams
 from fedpca_core.study.limits import Cost
@@ -80,12 +81,12 @@ def public_guesses(problem: Problem, client: int = 0) -> dict[str, float]:
     return {name: float(np.linalg.norm(guess - truth)) / size for name, guess in guesses.items()}
 
 
-class Reconstruction(study.PrivateSweep):
+class Reconstruction(PrivateSweep):
     """Error of the same attacker at every budget, beside guesses that need no message."""
 
     key = "private_reconstruction"
     title = "Reconstructing one client's matrix"
-    along = ("epsilon", study.WITH_INFINITE)
+    along = ("epsilon", WITH_INFINITE)
     opened_by = ("view", "attacks")
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
@@ -327,7 +328,7 @@ class RecordMembership(Study[PrivacySettings, Tested]):
     seconds = 300.0
 
     def cost(self, settings: PrivacySettings, data: OwnData | None = None) -> Cost:
-        return costs.private(settings, data, costs.CALIBRATED * (2 * TESTS + len(study.BUDGETS)))
+        return costs.private(settings, data, costs.CALIBRATED * (2 * TESTS + len(BUDGETS)))
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Tested]:
         # Membership has an exact likelihood without hidden products, draws and sums.
@@ -340,7 +341,7 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         held = int(public.samples[client])
         # The question is about one record, whatever the unit of the budget.
         share = 1.0 / build.unit(c).changed(held)
-        means = [float(mu_of(epsilon, c.delta)) * share for epsilon in study.BUDGETS]
+        means = [float(mu_of(epsilon, c.delta)) * share for epsilon in BUDGETS]
         told: dict[str, Any] = {"client": client, "clip_norm": norm, "seed": c.seed}
 
         def runs(kind: str, epsilon: float, count: int) -> Part[Membership]:
@@ -362,7 +363,7 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         kinds = build.kinds(c)
         promised = {kind: promise(kind) for kind in kinds}
         areas = pd.DataFrame(
-            {"epsilon": study.BUDGETS}
+            {"epsilon": BUDGETS}
             | {f"expected_{kind}": np.nan for kind in kinds}
             | {
                 "gaussian_ceiling": [attacks.theoretical_auc(mu) for mu in means],
@@ -385,7 +386,7 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         for kind, (begin, end) in in_turn(kinds):
             most = 0.8 * end + 0.2 * begin
             tests[kind] = yield from part(runs(kind, c.epsilon, TESTS), begin, most)
-            for index, epsilon in enumerate(study.BUDGETS):
+            for index, epsilon in enumerate(BUDGETS):
                 yield Step(most, f"Expected at ε = {epsilon:g}")
                 single = yield from part(runs(kind, epsilon, 1), most, end)
                 areas.loc[index, f"expected_{kind}"] = single.expected_auc
