@@ -87,6 +87,8 @@ class Controls(Generic[S]):
         self._ends_key = f"_upper_ends_{settings.kind}"
         self._most = dict(most)
         self._apart: set[str] = set()
+        #: Which parameter was turned last since the page was drawn, and what it was before.
+        self.turned: tuple[str, Any] | None = None
         self._made: tuple[dict[str, Any], S] = {}, settings()
         self._unpack()
         if before not in (None, settings.kind):
@@ -304,6 +306,7 @@ class Controls(Generic[S]):
     def _run_apart(self, name: str, shapes: Callable[[Any], object] | None) -> None:
         """Run again what hangs on every parameter; the page where more hangs on this one."""
         before, now = self.values[name], self._now(name)
+        self.turned = name, before
         self._keep(name, now)
         if shapes is not None and shapes(before) != shapes(now):
             return

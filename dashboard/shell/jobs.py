@@ -59,8 +59,8 @@ REST_SECONDS, FIRST_LOOK_SECONDS = 1.5, 2.5
 MOST_OVERTAKEN = 3
 #: A page with a partial picture is not drawn anew before, and later where many jobs wait.
 PARTIAL_SECONDS = 1.0
-#: Where a session keeps what runs beside its page.
-_BESIDE = "_beside"
+#: Where a session keeps what runs beside its page, and what it may ask for next.
+_BESIDE, _NEXT = "_beside", "_next"
 
 
 @dataclass
@@ -324,12 +324,17 @@ def study(
 
 
 def _asked(
-    study: Study[S, R], settings: S, data: OwnData | None = None, long: bool = False, **who: Any
+    study: Study[S, R],
+    settings: S,
+    data: OwnData | None = None,
+    long: bool = False,
+    rest: float = 0.0,
+    **who: Any,
 ) -> Job:
     """The job of a study that no progress is shown of; ``who`` asks, see `Registry.submit`."""
 
     def run() -> Run[R]:
-        rested = time.monotonic() + REST_SECONDS * long
+        rested = time.monotonic() + rest
         while time.monotonic() < rested:
             yield workers.WAITING
             time.sleep(LISTEN_SECONDS)
@@ -348,17 +353,24 @@ def ahead(study: Study[S, R], settings: S) -> None:
     _asked(study, settings).touch(ahead=study.seconds)
 
 
-def foresee(study: Study[S, R], settings: S) -> None:
+def foresee(study: Study[S, R], settings: S, perhaps: bool = False) -> None:
     """Start a quick study that this page will ask for as soon as its widgets are drawn.
 
     What it has asked for already goes its way: how that ended is for the page to say.
+
+    ``perhaps``: It may ask for it when a dial is turned: this gives way to everything, and ends
+        when the page asks for something else.
     """
-    if st.session_state.get(f"_job_{study.key}") == study.identity(settings):
+    key = study.identity(settings)
+    if key in (st.session_state.get(f"_job_{study.key}"), st.session_state.get(_NEXT)):
         return
+    if perhaps:
+        _leave(st.session_state.get(_NEXT))
+        st.session_state[_NEXT] = key
     with suppress(InvalidInput):  # said where the page asks
         require_here(study.needs(settings))
         if limits.check(study, settings, None).seconds <= LONG_SECONDS:
-            _asked(study, settings, visitor=visitor_here())
+            _asked(study, settings, long=perhaps, visitor=visitor_here())
 
 
 def beside(
@@ -368,7 +380,7 @@ def beside(
     *,
     part: str,
     data: OwnData | None = None,
-) -> None:
+) -> Job | None:
     """Run a study of which nothing is told: it gives way to all others, and what it has is drawn.
 
     ``draw``: Draws a result, partial or final, or that there is none yet; on one that is too much
@@ -384,8 +396,9 @@ def beside(
         limits.check(study, settings, data)
     except InvalidInput:
         draw(None)
-        return
-    job = _asked(study, settings, data, long=True, visitor=visitor, followed=before == key)
+        return None
+    who: dict[str, Any] = {"visitor": visitor, "followed": before == key}
+    job = _asked(study, settings, data, long=True, rest=REST_SECONDS, **who)
     pause = None if job.done else max(FIRST_LOOK_SECONDS, 2 * registry().pause())
 
     @st.fragment(run_every=pause)
@@ -396,6 +409,7 @@ def beside(
             streamlit_internals.run_again([part])  # without a further look
 
     look()
+    return job
 
 
 def computes(study: Study[Any, Any]) -> bool:
@@ -458,7 +472,9 @@ def show(
     before = st.session_state.get(asked)
     if before != key:
         _leave(before)
-        _leave(st.session_state.get(_BESIDE))  # of settings that were: it would be in the way
+        # Of settings that were: it would be in the way.
+        for former in {st.session_state.get(_BESIDE), st.session_state.get(_NEXT)} - {key}:
+            _leave(former)
     st.session_state[asked] = key
 
     def start(again: bool = False) -> Job:

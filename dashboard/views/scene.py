@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.player import Lecture, PlayedRun, Side, Stage, prepared
-from dashboard.shell import layout, limits, own_table
+from dashboard.shell import jobs, layout, limits, own_table
 from dashboard.shell.controls import Controls, itself
 from dashboard.views import front
 from fedpca_core.algorithms.registry import METHODS, replayable
@@ -18,6 +18,8 @@ from fedpca_core.arrays import Array
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Finding, Status, Target, in_short, lasting
+from fedpca_core.questions.catalogue import NEXT_STEPS
+from fedpca_core.questions.home.dials import onward
 from fedpca_core.questions.home.scene import LivePicture, Scene, bearable
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.story import CHAPTERS, FAIR, NEVER
@@ -94,6 +96,20 @@ def _take(controls: Controls[SceneSettings], offer: SceneSettings) -> None:
     """Take an offer, and remember what it was made beside."""
     st.session_state["offer_taken"] = controls.settings(), offer
     controls.changer(offer)()
+
+
+def foresee(
+    study: LivePicture, settings: SceneSettings, turned: tuple[str, Any] | None, rests: bool
+) -> None:
+    """Have computed what the next turn of a dial will ask for.
+
+    ``turned``: The dial that was turned last, and from where: it may be turned on.
+    ``rests``: Whether the curves behind the dials stand: then one step on every dial.
+    """
+    if rests:
+        jobs.foresee(NEXT_STEPS, settings, perhaps=True)
+    elif turned is not None and (further := onward(settings, *turned)) is not None:
+        jobs.foresee(study, further, perhaps=True)
 
 
 def possible(settings: SceneSettings, told: bool = False) -> SceneSettings:

@@ -20,7 +20,7 @@ from fedpca_core.questions.check.study import LeakCheck
 from fedpca_core.questions.converge.budgets import BudgetsAndHeterogeneity
 from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.questions.home import story
-from fedpca_core.questions.home.dials import DialCurves
+from fedpca_core.questions.home.dials import DialCurves, NextSteps
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.papers.page import PaperExperiment, PaperRows
 from fedpca_core.questions.personalise.exposure import Exposure
@@ -93,11 +93,12 @@ STUDIES: Mapping[str, Study[Any, Any]] = registered(
 )
 
 #: What a page asks before it can offer choices, or beside them: run like a study.
-OWN_TABLE, ATTACK_TYPES, DIAL_CURVES = OwnTable(), AttackTypes(), DialCurves()
+OWN_TABLE, ATTACK_TYPES = OwnTable(), AttackTypes()
+DIAL_CURVES, NEXT_STEPS = DialCurves(), NextSteps()
 #: What workers can run, by key.
 RUNNABLE: Mapping[str, Study[Any, Any]] = {
     **STUDIES,
-    **registered(OWN_TABLE, ATTACK_TYPES, DIAL_CURVES),
+    **registered(OWN_TABLE, ATTACK_TYPES, DIAL_CURVES, NEXT_STEPS),
 }
 
 #: The settings class of every page.

@@ -1,7 +1,8 @@
 """What every dial does over its range, to the answer and to what leaks, with all else as it is."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ from fedpca_core.settings import Parameter
 from fedpca_core.steps import Run, Step, part
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
+from fedpca_core.study.study import InPieces, Study
 
 #: The dials that have a range.
 DIALS = ("clients", "heterogeneity", "penalty_factor", "epsilon", "participation")
@@ -57,6 +58,61 @@ class DialCurves(Study[SceneSettings, pd.DataFrame]):
             if name != points[min(done + 1, len(points) - 1)][0]:  # one dial is done
                 yield Step(done / len(points), "More points", _table(rows))
         return _table(rows)
+
+
+class NextSteps(InPieces[SceneSettings, None]):
+    """The picture one step on from here on every dial: pieces kept for whoever turns one."""
+
+    key = "next_steps"
+    title = "One step on every dial"
+
+    def cost(self, settings: SceneSettings, data: OwnData | None = None) -> Cost:
+        return LivePicture().cost(settings, data)
+
+    def pieces(self, settings: SceneSettings) -> Sequence[SceneSettings]:
+        described, idle = settings.parameters(), settings.idle()
+        steps = ((name, by * _step(described[name])) for name in DIALS for by in (1, -1))
+        turned = [moved(settings, *step) for step in steps if step[0] not in idle]
+        sides = (LivePicture().pieces(one) for one in turned if one is not None)
+        return tuple(dict.fromkeys(chain.from_iterable(sides)))
+
+    def run_piece(
+        self, settings: SceneSettings, which: SceneSettings, data: OwnData | None
+    ) -> Run[Any]:
+        return LivePicture().piece(which, data)
+
+    def piece_identity(
+        self, settings: SceneSettings, which: SceneSettings, data: OwnData | None
+    ) -> Hashable:
+        return LivePicture().piece_identity(settings, which, data)
+
+    def gathered(self, settings: SceneSettings, found: Sequence[Any]) -> None:
+        return None
+
+
+def moved(settings: SceneSettings, name: str, by: float) -> SceneSettings | None:
+    """The settings with a dial moved by a share of its range; None where it ends before."""
+    dial = settings.parameters()[name]
+    place = _place(dial, getattr(settings, name)) + by
+    if not -1e-9 < place < 1.0 + 1e-9:
+        return None
+    return replace(settings, **{name: at(dial, place)[1]})
+
+
+def onward(settings: SceneSettings, name: str, before: Any) -> SceneSettings | None:
+    """The settings once a dial that was turned from ``before`` is turned as far again."""
+    if name not in DIALS:
+        return None
+    dial = settings.parameters()[name]
+    return moved(settings, name, _place(dial, getattr(settings, name)) - _place(dial, before))
+
+
+def _step(dial: Parameter) -> float:
+    """One step of a dial as a share of its range."""
+    if dial.grid:
+        return 1 / (len(dial.grid) - 1)
+    assert dial.low is not None and dial.high is not None and dial.step is not None
+    return dial.step / (dial.high - dial.low)
 
 
 def _plain(settings: SceneSettings) -> SceneSettings:
