@@ -113,9 +113,9 @@ def experiment() -> None:
     def curves() -> None:
         """Behind the dials what each does, once the picture stands."""
         if job.done and job.result is not None:
-            found = jobs.beside(DIAL_CURVES, settings, front.curves, part="curves", data=data)
-            if data is None and settings.opponent is not None:
-                scene.foresee(STUDY, settings, controls.turned, found is None or found.done)
+            jobs.beside(DIAL_CURVES, settings, front.curves, part="curves", data=data)
+            if data is None:
+                scene.foresee(STUDY, settings, controls.turned)
         else:
             front.curves(None)
 

@@ -28,6 +28,8 @@ S = TypeVar("S", bound=Settings)
 
 #: Parameters that belong to Streamlit or to the page, not to a configuration.
 _RESERVED = ("embed", "embed_options")
+#: Where a session keeps what was turned last.
+_TURNED = "_turned"
 #: The parameter of a link between pages that holds all settings in one; see `packed`.
 _PACKED = "settings"
 
@@ -87,8 +89,6 @@ class Controls(Generic[S]):
         self._ends_key = f"_upper_ends_{settings.kind}"
         self._most = dict(most)
         self._apart: set[str] = set()
-        #: Which parameter was turned last since the page was drawn, and what it was before.
-        self.turned: tuple[str, Any] | None = None
         self._made: tuple[dict[str, Any], S] = {}, settings()
         self._unpack()
         if before not in (None, settings.kind):
@@ -306,7 +306,7 @@ class Controls(Generic[S]):
     def _run_apart(self, name: str, shapes: Callable[[Any], object] | None) -> None:
         """Run again what hangs on every parameter; the page where more hangs on this one."""
         before, now = self.values[name], self._now(name)
-        self.turned = name, before
+        st.session_state[_TURNED] = name, before
         self._keep(name, now)
         if shapes is not None and shapes(before) != shapes(now):
             return
@@ -316,6 +316,11 @@ class Controls(Generic[S]):
         if st.session_state.get(self._whole_key):
             with suppress(StreamlitAPIException):  # a fragment that is not there
                 st.rerun(list(self.runs))
+
+    @property
+    def turned(self) -> tuple[str, Any] | None:
+        """Which parameter was turned last on a page that has ``runs``, and what it was before."""
+        return st.session_state.get(_TURNED)
 
     def _now(self, name: str) -> Any:
         """The value of a drawn parameter as its widget has it, also where only a fragment runs."""

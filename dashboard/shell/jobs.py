@@ -55,6 +55,9 @@ LISTEN_SECONDS = 0.1
 #: What runs beside a page begins so late, for a dial that was turned is soon turned once more; the
 #: page looks after that, since every look costs the browser as much as a part of a turn.
 REST_SECONDS, FIRST_LOOK_SECONDS = 1.5, 2.5
+#: What a page may ask for next begins so late, when its picture is drawn, and only where so few
+#: jobs are under way to one that computes.
+DRAWN_SECONDS, QUIET = 0.2, 2.0
 #: So many looks of a tab may be on their way while it hears of a new address.
 MOST_OVERTAKEN = 3
 #: A page with a partial picture is not drawn anew before, and later where many jobs wait.
@@ -353,24 +356,35 @@ def ahead(study: Study[S, R], settings: S) -> None:
     _asked(study, settings).touch(ahead=study.seconds)
 
 
-def foresee(study: Study[S, R], settings: S, perhaps: bool = False) -> None:
+def foresee(study: Study[S, R], settings: S) -> None:
     """Start a quick study that this page will ask for as soon as its widgets are drawn.
 
     What it has asked for already goes its way: how that ended is for the page to say.
-
-    ``perhaps``: It may ask for it when a dial is turned: this gives way to everything, and ends
-        when the page asks for something else.
     """
-    key = study.identity(settings)
-    if key in (st.session_state.get(f"_job_{study.key}"), st.session_state.get(_NEXT)):
-        return
-    if perhaps:
-        _leave(st.session_state.get(_NEXT))
-        st.session_state[_NEXT] = key
+    if st.session_state.get(f"_job_{study.key}") != study.identity(settings):
+        _in_advance(study, settings)
+
+
+def perhaps(*asked: tuple[Study[Any, Any], Settings], rest: float = DRAWN_SECONDS) -> None:
+    """Start quick studies that this page may ask for next, the likeliest first, unless many wait.
+
+    They begin after some seconds of ``rest``, give way to everything, and end when the page asks
+    for something else.
+    """
+    keys = [study.identity(settings) for study, settings in asked]
+    for former in set(st.session_state.get(_NEXT, ())) - set(keys):
+        _leave(former)
+    st.session_state[_NEXT] = keys
+    if registry().crowd() <= QUIET:
+        for one in asked:
+            _in_advance(*one, long=True, rest=rest)
+
+
+def _in_advance(study: Study[S, R], settings: S, **how: Any) -> None:
     with suppress(InvalidInput):  # said where the page asks
         require_here(study.needs(settings))
         if limits.check(study, settings, None).seconds <= LONG_SECONDS:
-            _asked(study, settings, long=perhaps, visitor=visitor_here())
+            _asked(study, settings, visitor=visitor_here(), **how)
 
 
 def beside(
@@ -380,7 +394,7 @@ def beside(
     *,
     part: str,
     data: OwnData | None = None,
-) -> Job | None:
+) -> None:
     """Run a study of which nothing is told: it gives way to all others, and what it has is drawn.
 
     ``draw``: Draws a result, partial or final, or that there is none yet; on one that is too much
@@ -396,7 +410,7 @@ def beside(
         limits.check(study, settings, data)
     except InvalidInput:
         draw(None)
-        return None
+        return
     who: dict[str, Any] = {"visitor": visitor, "followed": before == key}
     job = _asked(study, settings, data, long=True, rest=REST_SECONDS, **who)
     pause = None if job.done else max(FIRST_LOOK_SECONDS, 2 * registry().pause())
@@ -409,7 +423,6 @@ def beside(
             streamlit_internals.run_again([part])  # without a further look
 
     look()
-    return job
 
 
 def computes(study: Study[Any, Any]) -> bool:
@@ -473,7 +486,7 @@ def show(
     if before != key:
         _leave(before)
         # Of settings that were: it would be in the way.
-        for former in {st.session_state.get(_BESIDE), st.session_state.get(_NEXT)} - {key}:
+        for former in {st.session_state.get(_BESIDE), *st.session_state.get(_NEXT, ())} - {key}:
             _leave(former)
     st.session_state[asked] = key
 

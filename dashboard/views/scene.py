@@ -98,18 +98,16 @@ def _take(controls: Controls[SceneSettings], offer: SceneSettings) -> None:
     controls.changer(offer)()
 
 
-def foresee(
-    study: LivePicture, settings: SceneSettings, turned: tuple[str, Any] | None, rests: bool
-) -> None:
-    """Have computed what the next turn of a dial will ask for.
-
-    ``turned``: The dial that was turned last, and from where: it may be turned on.
-    ``rests``: Whether the curves behind the dials stand: then one step on every dial.
-    """
-    if rests:
-        jobs.foresee(NEXT_STEPS, settings, perhaps=True)
-    elif turned is not None and (further := onward(settings, *turned)) is not None:
-        jobs.foresee(study, further, perhaps=True)
+def foresee(study: LivePicture, settings: SceneSettings, turned: tuple[str, Any] | None) -> None:
+    """Have computed what the next turn of a dial may ask for: that which was ``turned`` from some
+    value last is turned on, or any by one step."""
+    if settings.opponent is None:
+        return
+    if turned is None:  # the page has just been opened, and its browser is busy
+        jobs.perhaps((NEXT_STEPS, settings), rest=jobs.REST_SECONDS)
+        return
+    further = onward(settings, *turned)
+    jobs.perhaps(*([] if further is None else [(study, further)]), (NEXT_STEPS, settings))
 
 
 def possible(settings: SceneSettings, told: bool = False) -> SceneSettings:

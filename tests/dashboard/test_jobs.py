@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.shell import jobs, workers
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.anomaly.learning import Learnt
-from fedpca_core.questions.catalogue import DIAL_CURVES
+from fedpca_core.questions.catalogue import DIAL_CURVES, NEXT_STEPS
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.steps import Run, Step
 
@@ -205,33 +205,40 @@ def test_what_stays_beside_a_refusal_is_said_to_be_of_other_settings(sentences: 
 
 
 def with_curves() -> None:
-    """A page with a number, and a long study beside its answer."""
+    """A page with a number, a long study beside its answer, and one that it may ask for next."""
     import streamlit as st
 
     from dashboard.shell import jobs
-    from fedpca_core.questions.catalogue import DIAL_CURVES
+    from fedpca_core.questions.catalogue import DIAL_CURVES, NEXT_STEPS
     from fedpca_core.questions.home.settings import SceneSettings
 
     number = int(st.number_input("number", 0))
     jobs.show(number, lambda job: number, st.text, name="it")
     if number == 0:
         jobs.beside(DIAL_CURVES, SceneSettings(), lambda _: None, part="nowhere")
+        jobs.perhaps((NEXT_STEPS, SceneSettings()))
 
 
-def test_what_runs_beside_an_answer_ends_when_something_else_is_asked(monkeypatch) -> None:
+@pytest.mark.parametrize("crowd", [1.0, 3.0])
+def test_what_runs_beside_an_answer_ends_when_something_else_is_asked(monkeypatch, crowd) -> None:
     """It gives way to others, and on two cores it would still be in their way."""
-    held = jobs.Job("curves")
-    monkeypatch.setattr(jobs, "_asked", lambda *_, visitor, **__: (held.touch(visitor), held)[1])
-    found = jobs.Registry.find
-    key = DIAL_CURVES.identity(SceneSettings(), None)
+    beside, coming = jobs.Job("curves"), jobs.Job("next")
+    held = {study: job for study, job in ((DIAL_CURVES, beside), (NEXT_STEPS, coming))}
     monkeypatch.setattr(
-        jobs.Registry, "find", lambda self, asked: held if asked == key else found(self, asked)
+        jobs, "_asked", lambda one, *_, visitor, **__: (held[one].touch(visitor), held[one])[1]
     )
+    found = jobs.Registry.find
+    keys = {one.identity(SceneSettings(), None): job for one, job in held.items()}
+    monkeypatch.setattr(
+        jobs.Registry, "find", lambda self, asked: keys.get(asked) or found(self, asked)
+    )
+    monkeypatch.setattr(jobs.Registry, "crowd", lambda self: crowd)
     app = AppTest.from_function(with_curves, default_timeout=60).run()
-    assert not app.exception and held.wanted()
+    assert not app.exception and beside.wanted()
+    assert bool(coming._seen) == (crowd <= jobs.QUIET), "where many wait nothing is guessed"
     app.number_input[0].set_value(1).run()
     assert not app.exception and app.text[0].value == "1"
-    assert not held.wanted()
+    assert not beside.wanted() and not coming.wanted()
 
 
 class Drawn:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedpca_core.algorithms.registry import COMPARED
-from fedpca_core.questions.home.dials import COARSE, DIALS, DialCurves, at
+from fedpca_core.questions.home.dials import COARSE, DIALS, DialCurves, NextSteps, at, onward
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.words import degrees
@@ -70,3 +70,29 @@ def test_a_place_is_that_of_a_value_of_the_dial(name):
         there, value = at(dial, float(place))
         assert dial.check(value) == value and at(dial, there) == (there, value)
     assert at(dial, 0.0)[0] == 0.0 and at(dial, 1.0)[0] == 1.0
+
+
+@pytest.mark.parametrize("method", ["ssi", "local_power"])
+def test_one_step_on_a_dial_is_computed_before_it_is_asked_for(method):
+    here, steps = SceneSettings(method=method, participation=0.5), NextSteps()
+    known = {steps.piece_identity(here, piece, None) for piece in steps.pieces(here)}
+    picture, described = LivePicture(), SceneSettings.parameters()
+    for name in set(DIALS) - {*here.idle()}:
+        dial = described[name]
+        steps_of = len(dial.grid) - 1 if dial.grid else round((dial.high - dial.low) / dial.step)
+        values = [at(dial, k / steps_of)[1] for k in range(steps_of + 1)]
+        now = values.index(getattr(here, name))
+        for value in values[max(now - 1, 0) : now] + values[now + 1 : now + 2]:
+            turned = replace(here, **{name: value})
+            for side in picture.pieces(turned):
+                same = side in picture.pieces(here)  # what one side makes no use of
+                assert same or picture.piece_identity(turned, side, None) in known, (name, value)
+
+
+def test_a_dial_that_was_turned_is_turned_on_as_far_up_to_its_end():
+    here = SceneSettings(heterogeneity=0.1, participation=0.9, clients=40)
+    further = onward(here, "heterogeneity", 0.05)
+    assert further is not None and further == replace(here, heterogeneity=0.15)
+    back = onward(here, "participation", 1.0)
+    assert back is not None and back.participation == 0.8
+    assert onward(here, "clients", 39) is None and onward(here, "method", "ssi") is None
