@@ -74,10 +74,7 @@ def _line(waits: list[float]) -> str:
 
 
 def turned(page: Any, dial: str, done: str) -> list[float]:
-    """From a key on a slider to the frame with the last chart; runs no one has asked for before.
-
-    The front page computes a dial's next step while the picture of the last is looked at.
-    """
+    """From a key on a slider to the frame with the last chart; runs no one has asked for before."""
     page.locator(f".st-key-{dial} input[type=range]").focus()
     waits = []
     back = "ArrowLeft" if dial in ("participation", "epsilon") else "ArrowRight"

@@ -28,8 +28,6 @@ S = TypeVar("S", bound=Settings)
 
 #: Parameters that belong to Streamlit or to the page, not to a configuration.
 _RESERVED = ("embed", "embed_options")
-#: Where a session keeps what was turned last.
-_TURNED = "_turned"
 #: The parameter of a link between pages that holds all settings in one; see `packed`.
 _PACKED = "settings"
 
@@ -306,7 +304,7 @@ class Controls(Generic[S]):
     def _run_apart(self, name: str, shapes: Callable[[Any], object] | None) -> None:
         """Run again what hangs on every parameter; the page where more hangs on this one."""
         before, now = self.values[name], self._now(name)
-        st.session_state[_TURNED] = name, before
+        st.session_state["_turned"] = name, before
         self._keep(name, now)
         if shapes is not None and shapes(before) != shapes(now):
             return
@@ -320,7 +318,7 @@ class Controls(Generic[S]):
     @property
     def turned(self) -> tuple[str, Any] | None:
         """Which parameter was turned last on a page that has ``runs``, and what it was before."""
-        return st.session_state.get(_TURNED)
+        return st.session_state.get("_turned")
 
     def _now(self, name: str) -> Any:
         """The value of a drawn parameter as its widget has it, also where only a fragment runs."""

@@ -101,13 +101,11 @@ def _take(controls: Controls[SceneSettings], offer: SceneSettings) -> None:
 def foresee(study: LivePicture, settings: SceneSettings, turned: tuple[str, Any] | None) -> None:
     """Have computed what the next turn of a dial may ask for: that which was ``turned`` from some
     value last is turned on, or any by one step."""
-    if settings.opponent is None:
-        return
-    if turned is None:  # the page has just been opened, and its browser is busy
-        jobs.perhaps((NEXT_STEPS, settings), rest=jobs.REST_SECONDS)
-        return
-    further = onward(settings, *turned)
-    jobs.perhaps(*([] if further is None else [(study, further)]), (NEXT_STEPS, settings))
+    if settings.opponent is not None:
+        further = turned and onward(settings, *turned)
+        # Of a page that has just been opened the browser is busy.
+        rest = jobs.DRAWN_SECONDS if turned else jobs.REST_SECONDS
+        jobs.perhaps(*([(study, further)] if further else []), (NEXT_STEPS, settings), rest=rest)
 
 
 def possible(settings: SceneSettings, told: bool = False) -> SceneSettings:

@@ -1,9 +1,9 @@
 """What every dial does over its range, to the answer and to what leaks, with all else as it is."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from fedpca_core.settings import Parameter
 from fedpca_core.steps import Run, Step, part
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import InPieces, Study
+from fedpca_core.study.study import Study
 
 #: The dials that have a range.
 DIALS = ("clients", "heterogeneity", "penalty_factor", "epsilon", "participation")
@@ -60,30 +60,21 @@ class DialCurves(Study[SceneSettings, pd.DataFrame]):
         return _table(rows)
 
 
-class NextSteps(InPieces[SceneSettings, None]):
+class NextSteps(LivePicture):
     """The picture one step on from here on every dial: pieces kept for whoever turns one."""
 
     key = "next_steps"
     title = "One step on every dial"
-
-    def cost(self, settings: SceneSettings, data: OwnData | None = None) -> Cost:
-        return LivePicture().cost(settings, data)
+    look: ClassVar[Mapping[str, Any]] = {}
 
     def pieces(self, settings: SceneSettings) -> Sequence[SceneSettings]:
         described, idle = settings.parameters(), settings.idle()
         steps = ((name, by * _step(described[name])) for name in DIALS for by in (1, -1))
         turned = [moved(settings, *step) for step in steps if step[0] not in idle]
-        sides = (LivePicture().pieces(one) for one in turned if one is not None)
+        sides = (super(NextSteps, self).pieces(one) for one in turned if one is not None)
         return tuple(dict.fromkeys(chain.from_iterable(sides)))
 
-    def run_piece(
-        self, settings: SceneSettings, which: SceneSettings, data: OwnData | None
-    ) -> Run[Any]:
-        return LivePicture().piece(which, data)
-
-    def piece_identity(
-        self, settings: SceneSettings, which: SceneSettings, data: OwnData | None
-    ) -> Hashable:
+    def piece_identity(self, settings: SceneSettings, which: Any, data: OwnData | None) -> Hashable:
         return LivePicture().piece_identity(settings, which, data)
 
     def gathered(self, settings: SceneSettings, found: Sequence[Any]) -> None:
