@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core import findings
-from fedpca_core.algorithms.centralized import Centralized
-from fedpca_core.algorithms.one_shot import OneShot
+from fedpca_core.algorithms.one_round import Centralized, OneShot
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.deployment import CENTRINGS, Deployment

@@ -11,8 +11,7 @@ from dashboard.shell.data import faps_controls, noise_controls, problem_controls
 from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.converge import figures
-from fedpca_core.questions.converge.budgets import BudgetsAndHeterogeneity
-from fedpca_core.questions.converge.study import Convergence
+from fedpca_core.questions.converge.study import BudgetsAndHeterogeneity, Convergence
 from fedpca_core.study.parts import About, words
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.study.study import Study

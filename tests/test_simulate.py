@@ -234,9 +234,9 @@ class Watching(fp.SSI):
 
     seen: list[int] = field(default_factory=list)
 
-    def client(self, data, clients, plan, downlink, streams):
+    def client(self, data, clients, plan, streams):
         self.seen.append(threads())
-        return super().client(data, clients, plan, downlink, streams)
+        return super().client(data, clients, plan, streams)
 
 
 def test_small_runs_use_one_thread_and_leave_the_setting_alone(

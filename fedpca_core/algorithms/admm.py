@@ -108,14 +108,12 @@ class ConsensusADMM(Algorithm):
     def broadcast(self, server: ServerState) -> Arrays:
         return {"frame": server["frame"], "penalty": np.array(server["penalty"])}
 
-    def client(
-        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
-    ) -> Step:
-        state = {**clients, "penalty": np.full(data.clients, float(downlink["penalty"]))}
+    def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
+        state = {**clients, "penalty": np.full(data.clients, float(plan.downlink["penalty"]))}
         if self.dual_reset and plan.round >= self.dual_reset:
             state["dual"] = np.where((state["reset"] == 0)[:, None, None], 0.0, state["dual"])
             state["reset"] = np.ones(data.clients)
-        consensus = downlink["frame"]
+        consensus = plan.downlink["frame"]
         if self.local_start == "consensus":
             state["frame"] = np.tile(polar(consensus), (data.clients, 1, 1))
         state["frame"] = self.descend(data, state, consensus)

@@ -85,10 +85,8 @@ class BlockKrylov(Algorithm):
     def broadcast(self, server: ServerState) -> Arrays:
         return {"frame": server["probe"]}
 
-    def client(
-        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
-    ) -> Step:
-        return {"product": data.apply(downlink["frame"])}, clients
+    def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
+        return {"product": data.apply(plan.downlink["frame"])}, clients
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         answered = server["answered"].copy()

@@ -138,10 +138,8 @@ class FedPower(Algorithm):
             extra={"time": time, "output": until is None, "all": weights, "known": known},
         )
 
-    def client(
-        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
-    ) -> Step:
-        frame = downlink["frame"]
+    def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
+        frame = plan.downlink["frame"]
         clients = {"made": clients["made"] + plan.local_steps}
         if self.noise > 0:
             frame = local.within_budget(frame, clients["made"], self.width, self.products)

@@ -1,7 +1,7 @@
 """What the laboratory knows of a method besides its steps: its name, its looks, who attacks it.
 
-Every algorithm's file ends with the methods it offers; `fedpca_core.algorithms.registry` lists the
-files. Pages, links, files, colours and the command line read the registry and nothing else.
+Every file of algorithms ends with the methods it offers; `fedpca_core.algorithms.registry` lists
+the files. Pages, links, files, colours and the command line read the registry and nothing else.
 """
 
 from collections.abc import Callable

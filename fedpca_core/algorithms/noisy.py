@@ -75,9 +75,7 @@ class Noisy(Wrapper):
         plan = super().plan(server, round_, setting, streams)
         return replace(plan, stop=plan.stop or round_ >= self.products)
 
-    def client(
-        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
-    ) -> Step:
+    def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
         made = clients["answers"]
         require(
             bool((made < self.products).all()),
@@ -95,7 +93,7 @@ class Noisy(Wrapper):
         own = {name: array for name, array in clients.items() if name not in _OWN}
         answers = LinearAnswers(guarded.as_data(), plan) if self.summed else None
         seen = guarded.as_data() if answers is None else answers.as_data()
-        uplink, stepped = super().client(seen, own, plan, downlink, streams)
+        uplink, stepped = super().client(seen, own, plan, streams)
         if answers is not None:
             answers.check(uplink)
         kept = {"answered": clients["answered"], "said": clients["said"]}

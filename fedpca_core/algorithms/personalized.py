@@ -125,10 +125,8 @@ class PersonalizedPCA(Algorithm):
     def broadcast(self, server: ServerState) -> Arrays:
         return {"centre": server["centre"]}
 
-    def client(
-        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
-    ) -> Step:
-        centre, frames = downlink["centre"], clients["frame"]
+    def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
+        centre, frames = plan.downlink["centre"], clients["frame"]
         step, centre_step = clients["steps"][:, 0, None, None], clients["steps"][:, 1, None, None]
         variance = self.variance(data.features)
         scale = data_scale(data.samples[data.members], self.noise_variance, self.gradient)

@@ -5,16 +5,12 @@ from typing import Any
 
 from fedpca_core.algorithms import (
     block_krylov,
-    centralized,
     centred_krylov,
-    decoupled,
     fedpe,
     fedpg,
     fedpower,
-    global_averaging,
-    local_power,
-    local_training,
-    one_shot,
+    one_round,
+    personal_rivals,
     personalized,
     ssi,
     variable_splitting,
@@ -24,20 +20,16 @@ from fedpca_core.algorithms.method import Method
 
 _LISTED = (
     *ssi.METHODS,
-    *local_power.METHODS,
     *faps.METHODS,
     *variable_splitting.METHODS,
     *block_krylov.METHODS,
     *centred_krylov.METHODS,
-    *one_shot.METHODS,
-    *centralized.METHODS,
+    *one_round.METHODS,
     *fedpe.METHODS,
     *fedpg.METHODS,
     *fedpower.METHODS,
     *personalized.METHODS,
-    *decoupled.METHODS,
-    *local_training.METHODS,
-    *global_averaging.METHODS,
+    *personal_rivals.METHODS,
 )
 #: All methods by key, in the order in which pages list them.
 METHODS: dict[str, Method] = {one.key: one for one in _LISTED}

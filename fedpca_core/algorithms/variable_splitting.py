@@ -82,10 +82,8 @@ class VariableSplitting(Algorithm):
             "joined": np.zeros(setting.clients),
         }
 
-    def client(
-        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
-    ) -> Step:
-        received = downlink["frame"]
+    def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
+        received = plan.downlink["frame"]
         penalty = clients["penalty"][:, None, None]
         known = clients["joined"][:, None, None] > 0
         frames = clients["frame"] if known.all() else np.where(known, clients["frame"], received)

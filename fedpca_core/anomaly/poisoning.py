@@ -33,15 +33,13 @@ class PoisonedData(Wrapper):
     def title(self) -> str:
         return f"{self.method.title} with malicious clients"
 
-    def client(
-        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
-    ) -> Step:
-        uplink, state = super().client(data, clients, plan, downlink, streams)
+    def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
+        uplink, state = super().client(data, clients, plan, streams)
         lying = np.isin(plan.participants, self.malicious)
         if not lying.any() or not self.first <= plan.round <= self.last:
             return uplink, state
         name, uploads = next(iter(uplink.items()))
-        target = self.target(data.only(np.flatnonzero(lying)), polar(downlink["frame"]))
+        target = self.target(data.only(np.flatnonzero(lying)), polar(plan.downlink["frame"]))
         forged = uploads.copy()
         forged[lying] = (len(uploads) * target - uploads[~lying].sum(axis=0)) / int(lying.sum())
         return {name: forged}, state

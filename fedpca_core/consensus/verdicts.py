@@ -6,11 +6,10 @@ one-step norm on quadratics (or what the claim speaks of) over an adversarial an
 heterogeneous clients and a grid of condition numbers, penalties and local steps.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,19 +27,10 @@ PENALTIES = (0.0, 0.05, 0.5, 2.0, 10.0, 50.0)
 STEPS = (1, 2, 5, 10, 30, 100)
 
 
-@dataclass(frozen=True)
-class Case:
-    """One comparison: what the claim allows and what was measured.
-
-    A factor of 1 or more says nothing; ``speaks`` marks comparisons that are no factors.
-    """
-
-    claimed: float
-    measured: float
-    speaks: bool = False
-
-
-Measure = Callable[[Quadratic, float, float], Iterator[Case]]
+#: Pairs of what the claim allows and what was measured on a problem of constants lambda and L.
+Measure = Callable[[Quadratic, float, float], Iterable[tuple[float, float]]]
+#: A claimed factor and its method.
+Pair = tuple[float, InexactUzawa]
 
 
 @dataclass(frozen=True)
@@ -50,59 +40,45 @@ class Claim:
     claim: str
     measure: Measure
     printed: bool = True
+    #: Of clients that are all alike.
     alike: bool = False
+    #: Whether it is about sizes: it is no factor, which says nothing where it is 1 or more.
+    sizes: bool = False
 
 
 _corrected = partial(Claim, printed=False)
-Pair = tuple[float, InexactUzawa]
 
 
 def _worst(pairs: Callable[[float, float], list[Pair]]) -> Measure:
-    """Measure the exact one-step norm of every (claimed factor, method) where the claim speaks."""
+    """Measure the exact one-step norm of every method where the claim speaks."""
 
-    def measure(problem: Quadratic, low: float, high: float) -> Iterator[Case]:
+    def measure(problem: Quadratic, low: float, high: float) -> list[tuple[float, float]]:
         listed = pairs(low, high)
-        speaking = [(claimed, method) for claimed, method in listed if claimed < 1]
-        yield from (Case(claimed, np.nan) for claimed, _ in listed if not claimed < 1)
-        if speaking:
-            norms = operators.one_step_norms(problem, [method for _, method in speaking])
-            for (claimed, _), norm in zip(speaking, norms, strict=True):
-                yield Case(claimed, float(norm))
+        speaking = [method for claimed, method in listed if claimed < 1]
+        norms = iter(operators.one_step_norms(problem, speaking) if speaking else ())
+        return [(claimed, next(norms) if claimed < 1 else np.nan) for claimed, _ in listed]
 
     return measure
 
 
 def _over(
-    claim: Callable[..., float],
-    method: Callable[..., InexactUzawa],
-    penalties: Sequence[float] = PENALTIES,
-    steps: Sequence[int] = (),
+    claim: Callable[..., float], method: Callable[..., InexactUzawa], *axes: Sequence[float]
 ) -> Measure:
-    """The worst of a tuning over all penalties, and numbers of steps where it takes steps."""
-    chosen = list(product(penalties, steps)) if steps else [(r,) for r in penalties]
+    """The worst of a tuning over all penalties, numbers of steps, or both."""
     return _worst(
-        lambda low, high: [(claim(low, high, *one), method(low, high, *one)) for one in chosen]
+        lambda low, high: [
+            (claim(low, high, *one), method(low, high, *one)) for one in product(*axes)
+        ]
     )
 
 
-def _corollary_1(corrected: bool) -> Measure:
-    def pairs(low: float, high: float) -> list[Pair]:
-        step = bounds.step_3(low, high, 0.0)
-        size = high if corrected else low
-        return [
-            (bounds.corollary_1(low, high, n), InexactUzawa(0.0, size / n, n, step)) for n in STEPS
-        ]
-
-    return _worst(pairs)
-
-
-def _theorem_4_one(problem: Quadratic, low: float, high: float) -> Iterator[Case]:
+def _theorem_4_one(problem: Quadratic, low: float, high: float) -> Iterator[tuple[float, float]]:
     """Any step below 2/ρ(S_r) = 2(r+λ): the factor of the extreme eigenvalues of S_r."""
     for r in PENALTIES[1:]:
         for share in (0.25, 0.5, 0.75, 0.95):
             step = share * 2.0 * (r + low)
             claimed = max(abs(1.0 - step / (r + low)), abs(1.0 - step / (r + high)))
-            yield Case(claimed, operators.augmented_norm(problem, r, step))
+            yield claimed, operators.augmented_norm(problem, r, step)
 
 
 def _augmented(
@@ -110,10 +86,9 @@ def _augmented(
 ) -> Measure:
     """AL-Uzawa with a dual step for each penalty."""
 
-    def measure(problem: Quadratic, low: float, high: float) -> Iterator[Case]:
+    def measure(problem: Quadratic, low: float, high: float) -> Iterator[tuple[float, float]]:
         for r in PENALTIES[1:]:
-            norm = operators.augmented_norm(problem, r, step(low, high, r))
-            yield Case(claim(low, high, r), norm)
+            yield claim(low, high, r), operators.augmented_norm(problem, r, step(low, high, r))
 
     return measure
 
@@ -121,42 +96,42 @@ def _augmented(
 def _theorem_4_points(corrected: bool) -> Measure:
     """|X* - X_k|_A sqrt(r)/|E_0| against the power of the rate, for the first six rounds."""
 
-    def measure(problem: Quadratic, low: float, high: float) -> Iterator[Case]:
+    def measure(problem: Quadratic, low: float, high: float) -> Iterator[tuple[float, float]]:
         error = Streams(0).generator("start").standard_normal(problem.clients * problem.features)
         for r in PENALTIES[1:]:
             rate = bounds.theorem_4_two(high, r)
             sizes, first = operators.augmented_errors(problem, r, r, error, 6)
             for k, size in enumerate(sizes, start=1):
                 allowed = rate ** (k - 1 if corrected else k)
-                yield Case(allowed, float(size * np.sqrt(r) / first), speaks=True)
+                yield allowed, float(size * np.sqrt(r) / first)
 
     return measure
 
 
-def _theorem_7(problem: Quadratic, low: float, high: float) -> Iterator[Case]:
+def _theorem_7(problem: Quadratic, low: float, high: float) -> Iterator[tuple[float, float]]:
     for r in PENALTIES[1:]:
-        yield Case(bounds.theorem_7(low, r), operators.matrix_step_norm(problem, r))
+        yield bounds.theorem_7(low, r), operators.matrix_step_norm(problem, r)
 
 
 def _theorem_9_second(corrected: bool) -> Measure:
-    def measure(problem: Quadratic, low: float, high: float) -> Iterator[Case]:
+    def measure(problem: Quadratic, low: float, high: float) -> Iterator[tuple[float, float]]:
         claimed = 1 - float(np.sqrt(low / high))
         delta = bounds.slowness(low, high, 0.0)
         steps = max(1, round(float(np.log(claimed) / np.log(delta))))
         # Whole steps meet delta^n = 1 - 1/sqrt(kappa) only nearly; allow for what is missing.
         claimed = max(claimed, delta**steps)
         found = operators.spectral_radii if corrected else operators.one_step_norms
-        yield Case(claimed, float(found(problem, [bounds.uzawa_nine(low, high, 0.0, steps)])[0]))
+        yield claimed, float(found(problem, [bounds.uzawa_nine(low, high, 0.0, steps)])[0])
 
     return measure
 
 
-def _theorem_12(problem: Quadratic, low: float, high: float) -> Iterator[Case]:
+def _theorem_12(problem: Quadratic, low: float, high: float) -> Iterator[tuple[float, float]]:
     tuned = bounds.proxskip(low, high)
     for probability in (0.1, 0.5, 1.0, tuned.probability):
         method = ProxSkip(tuned.step_size, probability)
         claimed = bounds.theorem_12(low, high, method.step_size, probability)
-        yield Case(claimed, operators.proxskip_norm(problem, method))
+        yield claimed, operators.proxskip_norm(problem, method)
 
 
 def _spectral(low: float, high: float) -> list[Pair]:
@@ -169,14 +144,28 @@ def _spectral(low: float, high: float) -> list[Pair]:
 CLAIMS: tuple[Claim, ...] = (
     Claim(
         "Theorem 1", "exact solve, ω*(r)", "√(((L−λ)/(2r+L+λ))² + (r/(r+λ))²)",
-        _over(bounds.theorem_1, bounds.uzawa_exact),
+        _over(bounds.theorem_1, bounds.uzawa_exact, PENALTIES),
     ),
     Claim(
         "Theorem 3", "n gradient steps, ω*, γ*", "ρ_GS + 2((L−λ)/(2r+L+λ))ⁿ",
-        _over(bounds.theorem_3, bounds.uzawa_steps, steps=STEPS),
+        _over(bounds.theorem_3, bounds.uzawa_steps, PENALTIES, STEPS),
     ),
-    Claim("Corollary 1", "r = 0, ω = λ/n", "(n−1)/n + 2((L−λ)/(L+λ))ⁿ", _corollary_1(False)),
-    _corrected("Corollary 1", "r = 0, ω = L/n", "(n−1)/n + 2((L−λ)/(L+λ))ⁿ", _corollary_1(True)),
+    Claim(
+        "Corollary 1", "r = 0, ω = λ/n", "(n−1)/n + 2((L−λ)/(L+λ))ⁿ",
+        _over(
+            bounds.corollary_1,
+            lambda low, high, n: InexactUzawa(0.0, low / n, n, bounds.step_3(low, high, 0.0)),
+            STEPS,
+        ),
+    ),
+    _corrected(
+        "Corollary 1", "r = 0, ω = L/n", "(n−1)/n + 2((L−λ)/(L+λ))ⁿ",
+        _over(
+            bounds.corollary_1,
+            lambda low, high, n: InexactUzawa(0.0, high / n, n, bounds.step_3(low, high, 0.0)),
+            STEPS,
+        ),
+    ),
     Claim("Theorem 4(1)", "AL-Uzawa, 0 < ω < 2/ρ(S_r)", "ρ(I − ωS_r)", _theorem_4_one),
     Claim(
         "Theorem 4(2)", "AL-Uzawa, ω = r", "1/(1 + r/L)",
@@ -193,15 +182,21 @@ CLAIMS: tuple[Claim, ...] = (
         "Theorem 4(3)", "AL-Uzawa, ω*(r)", "(L−λ)/(2r+L+λ)",
         _augmented(lambda low, high, r: (high - low) / (2 * r + high + low), bounds.dual_step_1),
     ),
-    Claim("Theorem 4, points", "AL-Uzawa, ω = r", "r^(−½) ρᵏ |E₀|", _theorem_4_points(False)),
-    _corrected("Theorem 4, points", "AL-Uzawa, ω = r", "r^(−½) ρᵏ⁻¹ |E₀|", _theorem_4_points(True)),
+    Claim(
+        "Theorem 4, points", "AL-Uzawa, ω = r", "r^(−½) ρᵏ |E₀|",
+        _theorem_4_points(False), sizes=True,
+    ),
+    _corrected(
+        "Theorem 4, points", "AL-Uzawa, ω = r", "r^(−½) ρᵏ⁻¹ |E₀|",
+        _theorem_4_points(True), sizes=True,
+    ),
     Claim(
         "Theorem 6", "exact solve, ω = (r+λ)/2 ≤ r+λ", "√((1−(r+λ)/(r+L))² + (r/(r+λ))²)",
-        _over(bounds.theorem_6, lambda low, high, r: InexactUzawa(r, 0.5 * (r + low))),
+        _over(bounds.theorem_6, lambda low, high, r: InexactUzawa(r, 0.5 * (r + low)), PENALTIES),
     ),
     _corrected(
         "Theorem 6", "exact solve, ω = r+λ only", "√((1−(r+λ)/(r+L))² + (r/(r+λ))²)",
-        _over(bounds.theorem_6, lambda low, high, r: InexactUzawa(r, r + low)),
+        _over(bounds.theorem_6, lambda low, high, r: InexactUzawa(r, r + low), PENALTIES),
     ),
     Claim("Theorem 7", "exact solve, matrix step A + rI", "r/(r+λ)", _theorem_7),
     _corrected("Theorem 7", "the same, all clients alike", "r/(r+λ)", _theorem_7, alike=True),
@@ -221,7 +216,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "Corollary 2", "n = 1, γ = 1/L, ω = L", "1 − 1/κ",
-        _worst(lambda low, high: [(bounds.corollary_2(low, high), bounds.scaffnew(high, 1))]),
+        _over(bounds.corollary_2, lambda low, high: bounds.scaffnew(high, 1)),
     ),
     Claim(
         "Theorem 11", "ADMM, ω = r", "1/√(1+min(½, 2λ/(r+2L²/r)))",
@@ -265,37 +260,33 @@ def verdicts(count: int = 6, seed: int = 0) -> pd.DataFrame:
 
     Columns theorem, setting, claim; cases and vacuous, comparisons where the claim says something
     (a factor below 1) and where it says nothing; violated; worst, the largest measured/claimed of
-    the cases, NaN without any; printed, whether the row is the claim as printed or corrected here;
+    the cases; printed, whether the row is the claim as printed or corrected here;
     verdict, "holds", "false as printed", "corrected: holds" or "corrected: fails".
     """
     problems = {c: families(c, count, seed) for c in CONDITIONS}
     alike = {c: families(c, count, seed, alike=True) for c in CONDITIONS}
     table = []
     for claim in CLAIMS:
-        chosen = alike if claim.alike else problems
         cases = [
             case
-            for condition, family in chosen.items()
+            for condition, family in (alike if claim.alike else problems).items()
             for problem in family
             for case in claim.measure(problem, LOW, LOW * condition)
         ]
-        table.append(_summarised(claim, cases))
+        claimed, measured = np.array([one for one in cases if one[0] < 1 or claim.sizes]).T
+        violated = int((measured > claimed * (1 + TOLERANCE) + 1e-12).sum())
+        words = ("false as printed", "holds") if claim.printed else ("fails", "holds")
+        table.append(
+            {
+                "theorem": claim.theorem,
+                "setting": claim.setting,
+                "claim": claim.claim,
+                "cases": len(claimed),
+                "vacuous": len(cases) - len(claimed),
+                "violated": violated,
+                "worst": (measured / np.maximum(claimed, 1e-12)).max(),
+                "printed": claim.printed,
+                "verdict": "corrected: " * (not claim.printed) + words[violated == 0],
+            }
+        )
     return pd.DataFrame(table)
-
-
-def _summarised(claim: Claim, cases: Sequence[Case]) -> dict[str, Any]:
-    speaking = [case for case in cases if case.claimed < 1 or case.speaks]
-    ratios = [case.measured / max(case.claimed, 1e-12) for case in speaking]
-    violated = sum(case.measured > case.claimed * (1 + TOLERANCE) + 1e-12 for case in speaking)
-    words = ("false as printed", "holds") if claim.printed else ("fails", "holds")
-    return {
-        "theorem": claim.theorem,
-        "setting": claim.setting,
-        "claim": claim.claim,
-        "cases": len(speaking),
-        "vacuous": len(cases) - len(speaking),
-        "violated": violated,
-        "worst": max(ratios, default=float("nan")),
-        "printed": claim.printed,
-        "verdict": "corrected: " * (not claim.printed) + words[violated == 0],
-    }

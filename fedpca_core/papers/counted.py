@@ -57,11 +57,9 @@ class Pooled(Wrapper):
     #: (features, features) float64: S, which only a simulation knows.
     covariance: Array
 
-    def client(
-        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
-    ) -> Step:
+    def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
         if plan.local_steps > 1:  # bases of their own from the second product on
-            return self.method.client(data, clients, plan, downlink, streams)
+            return self.method.client(data, clients, plan, streams)
         data.charge(np.ones(data.clients, dtype=np.int64))
-        product = self.covariance @ downlink["frame"]
+        product = self.covariance @ plan.downlink["frame"]
         return {"product": np.broadcast_to(product, (data.clients, *product.shape))}, clients

@@ -15,8 +15,7 @@ import numpy as np
 from fedpca_core import attacks, metrics
 from fedpca_core.algorithms.block_krylov import BlockKrylov
 from fedpca_core.algorithms.faps.faps import FAPS
-from fedpca_core.algorithms.local_power import LocalPower
-from fedpca_core.algorithms.ssi import SSI
+from fedpca_core.algorithms.ssi import SSI, LocalPower
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import scores
 from fedpca_core.errors import require

@@ -73,10 +73,9 @@ def _exchanged(mailbox: Mailbox, question: Arrays, answered: Callable[[Arrays], 
         round=BEFORE,
         participants=np.arange(everyone, dtype=np.int64),
         weights=mailbox.setting.weights,
-        downlink=question,
+        downlink=mailbox.down(question, everyone),
         local_steps=len(question),
     )
-    sent = mailbox.down(question, everyone)
-    inbox = mailbox.up(answered(sent), plan)
-    mailbox.record(plan, sent, inbox, None)
+    inbox = mailbox.up(answered(plan.downlink), plan)
+    mailbox.record(plan, inbox, None)
     return {name: inbox.individual(name) for name in inbox.totals}

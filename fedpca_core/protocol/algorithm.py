@@ -104,7 +104,7 @@ class Plan:
     #: (present,) float64: Weight of each upload in the server's sum (w_i by default; multiplicity
     #: over K for draws with replacement; 0 for a client that uploads only as a reference).
     weights: Array
-    #: Broadcast, the same for every recipient; no client axis.
+    #: Broadcast, the same for every recipient, as it arrives; no client axis.
     downlink: Arrays
     #: How many clients the downlink is sent to; None means the participants.
     recipients: int | None = None
@@ -291,9 +291,7 @@ class Algorithm(ABC):
         return {"frame": server["frame"]}
 
     @abstractmethod
-    def client(
-        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
-    ) -> Step:
+    def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
         """One round on the participating clients; ``data`` and ``clients`` hold no others."""
 
     @abstractmethod

@@ -121,14 +121,12 @@ class Mailbox:
         return totals, float(weights.sum())
 
     # ------------------------------------------------------------------ transcript
-    def record(
-        self, plan: Plan, downlink: Arrays, inbox: Inbox, feedback: Arrays | None
-    ) -> Exchange:
+    def record(self, plan: Plan, inbox: Inbox, feedback: Arrays | None) -> Exchange:
         sums = None if inbox.uploads is not None else inbox.totals
         messages = {"uploads": inbox.uploads, "sums": sums, "feedback": feedback}
         keep = self.channel.record == "full"
         if keep:
-            parts = (downlink, *messages.values())
+            parts = (plan.downlink, *messages.values())
             size = sum(array.nbytes for part in parts for array in (part or {}).values())
             keep = self._recorded_bytes + size <= self.channel.byte_limit
             self._recorded_bytes += size
@@ -139,7 +137,7 @@ class Mailbox:
             participants=plan.participants,
             weights=plan.weights,
             local_steps=plan.local_steps,
-            downlink=_frozen(downlink) if keep else {},
+            downlink=_frozen(plan.downlink) if keep else {},
             uploads=kept.get("uploads"),
             sums=kept.get("sums"),
             feedback=kept.get("feedback"),

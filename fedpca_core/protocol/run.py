@@ -73,10 +73,11 @@ class Run(ABC):
         """
 
     @abstractmethod
-    def collect(
-        self, plan: Plan, downlink: Arrays, server: ServerState
-    ) -> tuple[Plan, Inbox, Finish]:
-        """What the server receives of a round, the plan for those who sent it, and their end."""
+    def collect(self, plan: Plan, server: ServerState) -> tuple[Plan, Inbox, Finish]:
+        """What the server receives of a round, the plan for those who sent it, and their end.
+
+        ``plan``: Its downlink is what arrives.
+        """
 
     # ------------------------------------------------------------------ the loop
     def __iter__(self) -> Iterator[Round]:
@@ -109,8 +110,8 @@ class Run(ABC):
             began = time.perf_counter()
             plan = algorithm.plan(server, index, self.setting, self.streams)
             recipients = len(plan.participants) if plan.recipients is None else plan.recipients
-            downlink = self.mailbox.down(plan.downlink, recipients)
-            plan, inbox, finish = self.collect(plan, downlink, server)
+            plan = replace(plan, downlink=self.mailbox.down(plan.downlink, recipients))
+            plan, inbox, finish = self.collect(plan, server)
             reply = algorithm.server(server, inbox, plan)
             server, feedback = reply.state, None
             if reply.feedback is not None:
@@ -118,7 +119,7 @@ class Run(ABC):
                 feedback = self.mailbox.down(reply.feedback, heard)
             finish(feedback)
             elapsed = time.perf_counter() - began
-            exchange = self.mailbox.record(plan, downlink, inbox, feedback)
+            exchange = self.mailbox.record(plan, inbox, feedback)
             spent = self.products - products
             products += spent
             yield Round(

@@ -71,9 +71,7 @@ class Simulation(Run):
         server, self.clients = self.algorithm.start(asked, self.setting, self.streams)
         return server
 
-    def collect(
-        self, plan: Plan, downlink: Arrays, server: ServerState
-    ) -> tuple[Plan, Inbox, Finish]:
+    def collect(self, plan: Plan, server: ServerState) -> tuple[Plan, Inbox, Finish]:
         data, present = self.client_data, plan.participants
         members = data if len(present) == data.clients else data.only(present)
         answers = LinearAnswers(members, plan) if self.sums_only else None
@@ -81,7 +79,7 @@ class Simulation(Run):
             members = answers.as_data()
         with one_thread():  # the clients of a round share the threads among them
             uplink, stepped = self.algorithm.client(
-                members, take(self.clients, present), plan, downlink, self.streams
+                members, take(self.clients, present), plan, self.streams
             )
         if answers is not None:
             answers.check(uplink)

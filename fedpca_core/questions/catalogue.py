@@ -17,8 +17,7 @@ from fedpca_core.questions.attack.records.study import ClientRecords
 from fedpca_core.questions.attack.replay import Defences, ReplayAttack
 from fedpca_core.questions.attack.sent_models import SentModels
 from fedpca_core.questions.check.study import LeakCheck
-from fedpca_core.questions.converge.budgets import BudgetsAndHeterogeneity
-from fedpca_core.questions.converge.study import Convergence
+from fedpca_core.questions.converge.study import BudgetsAndHeterogeneity, Convergence
 from fedpca_core.questions.home import story
 from fedpca_core.questions.home.dials import DialCurves, NextSteps
 from fedpca_core.questions.home.scene import LivePicture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core.algorithms.decoupled import DecoupledPCA
+from fedpca_core.algorithms.personal_rivals import DecoupledPCA
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import projector_distance
 from fedpca_core.protocol.simulate import Simulation

@@ -78,7 +78,7 @@ def one_round(inner_steps: int, seed: int = 0) -> tuple[Array, Array, list[Array
         "rounds": np.ones(problem.clients),
     }
     plan = algorithm.plan({"frame": received}, 2, run.setting, run.streams)
-    uplink, after = algorithm.client(client_data, state, plan, {"frame": received}, run.streams)
+    uplink, after = algorithm.client(client_data, state, plan, run.streams)
     operators = [
         dense_operators(matrix, frame, received, beta)
         for matrix, frame, beta in zip(problem.client_data.dense(), frames, penalty, strict=True)
@@ -188,7 +188,7 @@ def test_the_top_space_is_stationary_whatever_the_rule() -> None:
     _, state = algorithm.start(client_data, run.setting, run.streams)
     for round_ in (1, 2, 3):
         plan = algorithm.plan({"frame": target}, round_, run.setting, run.streams)
-        uplink, state = algorithm.client(client_data, state, plan, {"frame": target}, run.streams)
+        uplink, state = algorithm.client(client_data, state, plan, run.streams)
         total = np.tensordot(client_data.weights, uplink["product"], axes=1)
         assert projector_distance(householder(total), target) < 1e-12
     assert projector_distance(state["frame"], target).max() < 1e-12
@@ -205,7 +205,7 @@ def test_auto_rule_follows_the_stability_number_and_its_products_are_metered() -
         plan = algorithm.plan(server, round_, run.setting, run.streams)
         rule = algorithm.rule(client_data, ClientState(**state), plan, run.streams)
         before = client_data.products.copy()
-        uplink, state = algorithm.client(client_data, state, plan, plan.downlink, run.streams)
+        uplink, state = algorithm.client(client_data, state, plan, run.streams)
         counted += client_data.products - before
         spent = client_data.products - before - (round_ == 1)
         extra = spent - rule.budget

@@ -109,8 +109,8 @@ class Greedy(SSI):
     title: ClassVar[str] = "Greedy"
     wish: str = "second"
 
-    def client(self, client_data, clients, plan, downlink, streams):
-        frame = downlink["frame"]
+    def client(self, client_data, clients, plan, streams):
+        frame = plan.downlink["frame"]
         if self.wish == "second":
             client_data.apply(frame)
         elif self.wish == "norms":

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedpca_core.algorithms.global_averaging import GlobalAveraging
-from fedpca_core.algorithms.local_training import LocalTraining
+from fedpca_core.algorithms.personal_rivals import GlobalAveraging, LocalTraining
 from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import polar, tangent, transpose

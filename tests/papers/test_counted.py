@@ -5,8 +5,7 @@ import pytest
 
 from fedpca_core.algorithms.block_krylov import BlockKrylov
 from fedpca_core.algorithms.faps.faps import FAPS
-from fedpca_core.algorithms.local_power import LocalPower
-from fedpca_core.algorithms.ssi import SSI
+from fedpca_core.algorithms.ssi import SSI, LocalPower
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.papers import faps_runs
 from fedpca_core.papers.counted import Leading, Pooled, turned

@@ -144,8 +144,8 @@ class Squaring(fp.SSI):
 
     title: ClassVar[str] = "Squaring"
 
-    def client(self, data, clients, plan, downlink, streams):  # type: ignore[no-untyped-def]
-        return {"product": data.apply(downlink["frame"]) ** 2}, clients
+    def client(self, data, clients, plan, streams):  # type: ignore[no-untyped-def]
+        return {"product": data.apply(plan.downlink["frame"]) ** 2}, clients
 
 
 @pytest.mark.parametrize("per_product", [False, True])

@@ -11,7 +11,7 @@ from scipy.stats import kstest
 
 import fedpca_core as fp
 from fedpca_core.algorithms.centred_krylov import CentredBlockKrylov
-from fedpca_core.algorithms.decoupled import DecoupledPCA
+from fedpca_core.algorithms.personal_rivals import DecoupledPCA
 from fedpca_core.algorithms.registry import METHODS as REGISTRY
 from fedpca_core.errors import InvalidInput
 from fedpca_core.gaussian_privacy import mu_of

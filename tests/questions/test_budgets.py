@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 
 from fedpca_core.questions.catalogue import studies_of
-from fedpca_core.questions.converge.budgets import (
+from fedpca_core.questions.converge.figures import budget_panels as panels
+from fedpca_core.questions.converge.study import (
     BUDGETS,
     BudgetsAndHeterogeneity,
+    Convergence,
     levels,
     measure_at,
 )
-from fedpca_core.questions.converge.figures import budget_panels as panels
-from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.steps import outcome
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings

@@ -73,11 +73,12 @@ def step(me: Member, told: Told, groups: Groups) -> RecordDict:
     me.settle(told["counted"], groups.get("owed"))
     if "secure" in told and (unread := _unread(me, told)):
         return me.reply(unread=unread)
-    plan, down = me.plan(told), groups.get("down", {})
+    down = groups.get("down", {})
+    plan = me.plan(told, down)
     answers = LinearAnswers(me.data, plan, alone=True) if me.sharers > 1 else None
     data = me.data if answers is None else answers.as_data()
     with one_thread(me.setting.features):
-        uplink, stepped = me.algorithm.client(data, me.state, plan, down, me.streams)
+        uplink, stepped = me.algorithm.client(data, me.state, plan, me.streams)
     if answers is not None:
         answers.check(uplink)
     upload = me.sent(uplink, plan)

@@ -205,13 +205,13 @@ class Member:
     def state(self, arrays: Arrays) -> None:
         self.arrays["state"] = dict(arrays)
 
-    def plan(self, told: Mapping[str, Any]) -> Plan:
-        """The plan as far as it concerns this client."""
+    def plan(self, told: Mapping[str, Any], down: Arrays) -> Plan:
+        """The plan as far as it concerns this client, with what has arrived."""
         return Plan(
             round=told["round"],
             participants=np.array([self.client], dtype=np.int64),
             weights=np.array([told["weight"]]),
-            downlink={},
+            downlink=down,
             local_steps=told["local_steps"],
             extra=told["extra"],
         )
@@ -245,7 +245,7 @@ class Member:
                 arrays["state"] = {**self.state, **spent}
         if feedback is not None and last["round"] == counted and not last["finished"]:
             last["finished"] = True
-            plan = self.plan(last)
+            plan = self.plan(last, {})
             self.state = self.algorithm.finish(self.data, self.state, plan, feedback)
 
     def reply(self, up: Arrays | None = None, **told: Any) -> RecordDict:

@@ -123,10 +123,10 @@ class GridRun(Run):
         return answers
 
     # ------------------------------------------------------------------ rounds
-    def collect(self, plan: Plan, down: Arrays, server: ServerState) -> tuple[Plan, Inbox, Finish]:
+    def collect(self, plan: Plan, server: ServerState) -> tuple[Plan, Inbox, Finish]:
         nobody = plan.keep(np.zeros(len(plan.participants), dtype=bool))
         none = self.public.only(nobody.participants), self.nobody
-        nothing, _ = self.algorithm.client(*none, nobody, down, self.streams)
+        nothing, _ = self.algorithm.client(*none, nobody, self.streams)
         if len(plan.participants):
             plan, inbox, answers = self._round(plan, server, nothing)
             self._heard(answers)
@@ -280,7 +280,7 @@ class GridRun(Run):
         setting = Present(**vars(self.setting), arrived=tuple(arrived.tolist()))
         again = self.algorithm.plan(server, plan.round, setting, self.streams)
         if np.array_equal(again.participants, arrived):
-            return again
+            return replace(again, downlink=plan.downlink)
         return plan.keep(np.isin(plan.participants, arrived))
 
 

@@ -115,10 +115,8 @@ class FAPS(Algorithm):
         records = min(int(setting.samples.max()), setting.features)
         return {"frame": frame}, ClientState.at_start(frames, norms, penalty, records).arrays()
 
-    def client(
-        self, data: ClientData, clients: Arrays, plan: Plan, downlink: Arrays, streams: Streams
-    ) -> Step:
-        received, state = downlink["frame"], ClientState(**clients)
+    def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
+        received, state = plan.downlink["frame"], ClientState(**clients)
         join(data, state, None if self.private_start else received)
         solve(self.rule(data, state, plan, streams), data, state, received)
         product = answer(state, received)

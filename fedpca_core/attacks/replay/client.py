@@ -168,9 +168,10 @@ class FapsReplay:
                     inner_steps=guess.steps[index],
                     random_inner_steps=False,
                 )
-            plan = Plan(message.round, np.array([self.client]), np.ones(1), {})
-            penalty, downlink = float(state["penalty"][0]), {"frame": message.frame}
-            uplink, after = algorithm.client(client_data, state, plan, downlink, streams)
+            downlink = {"frame": message.frame}
+            plan = Plan(message.round, np.array([self.client]), np.ones(1), downlink)
+            penalty = float(state["penalty"][0])
+            uplink, after = algorithm.client(client_data, state, plan, streams)
             state = dict(after)
             steps, answer = int(state["steps"][0]), uplink["product"][0]
             played.append(ReplayedRound(frame, multiplier, penalty, steps, answer))

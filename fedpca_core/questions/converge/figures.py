@@ -8,8 +8,7 @@ import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.metrics.faps_theorem import BesideTheorem
-from fedpca_core.questions.converge.budgets import levels, measure_at
-from fedpca_core.questions.converge.study import TOO_SHORT, Comparison
+from fedpca_core.questions.converge.study import TOO_SHORT, Comparison, levels, measure_at
 from fedpca_core.questions.which.rules import size
 from fedpca_core.settings import plural, short
 from fedpca_core.study import parts

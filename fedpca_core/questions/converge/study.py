@@ -1,7 +1,11 @@
-"""How fast does each method converge, and what does it cost: the study of the Converge page."""
+"""How fast each method converges and what it costs, and ε × heterogeneity over methods."""
 
+from __future__ import annotations
+
+import math
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,21 +14,24 @@ import pandas as pd
 
 from fedpca_core import metrics
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.arrays import AnyArray, Array, IntArray
+from fedpca_core.arrays import AnyArray, Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import projector_distance
 from fedpca_core.metrics.faps_theorem import BesideTheorem, beside_theorem
 from fedpca_core.metrics.linearised import predicted
 from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.protocol.trace import Round
 from fedpca_core.questions import costs
 from fedpca_core.remembered import once
-from fedpca_core.steps import Run, Step
+from fedpca_core.settings import Value
+from fedpca_core.steps import Part, Run, Step
 from fedpca_core.study.build import build_problem, simulation
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
 from fedpca_core.study.study import InPieces
+from fedpca_core.study.sweep import Measured, Sweep
 
 #: Seconds of computing between two partial results of a comparison. Not those of the clock: where
 #: many wait, a quick run would show pictures halfway that keep others waiting longer.
@@ -71,6 +78,13 @@ class Comparison:
     unfinished: str | None = None
     #: What FAPS's convergence theorem says of its run from the first start (simulation only).
     theorem: BesideTheorem | None = None
+
+    def plus(self, method: str, **found: Any) -> Comparison:
+        """With what was found of a method: its tables, its notes, why it was refused."""
+        more: dict[str, Any] = {
+            name: {**getattr(self, name), method: one} for name, one in found.items()
+        }
+        return replace(self, **more)
 
     @property
     def rounds(self) -> int:
@@ -184,45 +198,43 @@ NOISY_UPLOADS = (
 )
 
 
-class Rest:
-    """Notices that a run has come to rest: its estimate no longer moves beyond rounding.
+#: A run is at rest after so many rounds without motion, in which every client took part so often.
+PATIENCE, TURNS = 12, 2
+#: Largest distance between two estimates that is rounding; half a squared one that is none.
+MOTION, PLAIN = 1e-13, 1e-10
+
+
+def until_rest(run: Simulation) -> Iterator[Round]:
+    """The rounds of a run before it comes to rest: its estimate no longer moves beyond rounding.
 
     The remaining rounds would repeat the last point of every curve. The patience spans two checks
     of FAPS's penalty rule, which may set a resting run in motion again. A server that waits for
     absent clients stands still too (block Krylov until everybody has answered a test matrix), so
     every client must have taken part twice in the meantime.
     """
+    last: Array | None = None
+    still, turns = 0, np.zeros(run.setting.clients, dtype=np.int64)
+    for entry in run:
+        if last is not None:
+            if _moved(last, entry.estimate):
+                still = 0
+                turns[:] = 0
+            else:
+                still += 1
+                turns[run.participants] += 1
+        last = entry.estimate
+        if still >= PATIENCE and (turns >= TURNS).all():
+            return
+        yield entry
 
-    PATIENCE = 12
-    TURNS = 2
-    MOTION = 1e-13
-    #: Half a squared distance above this is no rounding.
-    PLAIN = 1e-10
 
-    def __init__(self, clients: int) -> None:
-        self._last: Array | None = None
-        self._still = 0
-        self._turns = np.zeros(clients, dtype=np.int64)
-
-    def reached(self, estimate: Array, participants: IntArray) -> bool:
-        """Whether this estimate and those before it say that the run is over."""
-        if self._last is not None:
-            if not self._moved(self._last, estimate):
-                self._still += 1
-                self._turns[participants] += 1
-            elif self._still > 0:
-                self._still = 0
-                self._turns[:] = 0
-        self._last = estimate
-        return self._still >= self.PATIENCE and bool((self._turns >= self.TURNS).all())
-
-    def _moved(self, last: Array, now: Array) -> bool:
-        if last.ndim == 2 and last.shape == now.shape:
-            # p - ||X^T Z||_F^2 is half the squared distance up to rounding, and costs little.
-            along = last.T @ now
-            if now.shape[1] - float(np.vdot(along, along)) > self.PLAIN:
-                return True
-        return float(np.max(projector_distance(last, now))) >= self.MOTION
+def _moved(last: Array, now: Array) -> bool:
+    if last.ndim == 2 and last.shape == now.shape:
+        # p - ||X^T Z||_F^2 is half the squared distance up to rounding, and costs little.
+        along = last.T @ now
+        if now.shape[1] - float(np.vdot(along, along)) > PLAIN:
+            return True
+    return float(np.max(projector_distance(last, now))) >= MOTION
 
 
 NO_METHOD = "No method is chosen, so there is nothing to compare; choose at least one."
@@ -259,48 +271,36 @@ class Convergence(InPieces[ConvergeSettings, Comparison]):
         settings = settings.run_key()
         yield Step(0.0, "Preparing the problem")
         problem = build_problem(settings, data)
-        facts = Facts.of(problem)
-        tables: dict[str, tuple[pd.DataFrame]] = {}
-        predictions: dict[str, tuple[pd.DataFrame]] = {}
-        unpredicted: dict[str, str] = {}
-        refusals: dict[str, str] = {}
-        notes: dict[str, tuple[str, ...]] = {}
-        theorem: BesideTheorem | None = None
+        found = Comparison({}, {}, {}, Facts.of(problem), {}, {}, complete=True)
 
-        def result(current: Simulation | None = None, method: str | None = None) -> Comparison:
-            kept = dict(tables)
-            if current is not None and method is not None:
-                kept[method] = (metrics.frame(current.trace(), problem),)
-            so_far = dict(refusals), dict(notes), facts, dict(predictions), dict(unpredicted)
-            return Comparison(kept, *so_far, method is None, method, theorem)
+        def so_far(run: Simulation, method: str) -> Comparison:
+            table = metrics.frame(run.trace(), problem)
+            return replace(found.plus(method, tables=(table,)), complete=False, unfinished=method)
 
         shown = time.process_time()
         for position, method in enumerate(settings.methods):
             title = METHODS[method].title
             try:
                 run = simulation(problem, method, settings, start=which, record="estimates")
-                notes[method] = run.algorithm.notes(run.setting)
-                rest = Rest(problem.clients)
-                for entry in run:
-                    if rest.reached(entry.estimate, run.participants):
-                        break
+                found = found.plus(method, notes=run.algorithm.notes(run.setting))
+                for entry in until_rest(run):
                     if entry.index % 10 == 0:
                         share = (position + entry.index / settings.rounds) / len(settings.methods)
                         late = time.process_time() - shown > PARTIAL_SECONDS
-                        yield Step(share, title, result(run, method) if late else None)
+                        yield Step(share, title, so_far(run, method) if late else None)
                         shown = time.process_time() if late else shown
                 trace = run.trace()
-                tables[method] = (metrics.frame(trace, problem),)
-                theorem = beside_theorem(trace, problem) or theorem
+                found = found.plus(method, tables=(metrics.frame(trace, problem),))
+                found = replace(found, theorem=beside_theorem(trace, problem) or found.theorem)
             except InvalidInput as refusal:
-                refusals[method] = str(refusal)
+                found = found.plus(method, refusals=str(refusal))
                 continue
             try:
                 require(settings.upload_noise == 0, NOISY_UPLOADS)
-                predictions[method] = (predicted(trace, problem),)
+                found = found.plus(method, predictions=(predicted(trace, problem),))
             except InvalidInput as refusal:
-                unpredicted[method] = str(refusal)
-        return result()
+                found = found.plus(method, unpredicted=str(refusal))
+        return found
 
     def outlined(self, outlines: Comparison) -> Comparison:
         return replace(outlines, complete=False)
@@ -308,9 +308,7 @@ class Convergence(InPieces[ConvergeSettings, Comparison]):
     def gathered(self, settings: ConvergeSettings, found: Sequence[Comparison]) -> Comparison:
         tables: dict[str, tuple[pd.DataFrame, ...]] = {}
         predictions: dict[str, tuple[pd.DataFrame, ...]] = {}
-        unpredicted: dict[str, str] = {}
         for one in found:
-            unpredicted |= one.unpredicted
             for method, own in one.tables.items():
                 if method != one.unfinished or method not in tables:  # half a run beside whole ones
                     tables[method] = (*tables.get(method, ()), *own)
@@ -322,7 +320,7 @@ class Convergence(InPieces[ConvergeSettings, Comparison]):
             notes={name: note for one in found for name, note in one.notes.items()},
             facts=found[0].facts,
             predictions=predictions,
-            unpredicted=unpredicted,
+            unpredicted={name: why for one in found for name, why in one.unpredicted.items()},
             complete=len(found) == settings.starts and all(one.complete for one in found),
             unfinished=found[-1].unfinished,
             theorem=found[0].theorem,
@@ -333,3 +331,71 @@ class Convergence(InPieces[ConvergeSettings, Comparison]):
             "summary": result.summary(settings.measure, settings.accuracy),
             "curves": result.curves(),
         }
+
+
+BUDGETS = (0.1, 0.5, 2.0, 10.0, 50.0, math.inf)
+HETEROGENEITIES = (0.0, 0.25, 0.5, 1.0)
+
+
+def measure_at(heterogeneity: float) -> str:
+    """The name of what is measured at one heterogeneity."""
+    return f"sin_theta at heterogeneity {heterogeneity:g}"
+
+
+def levels(settings: ConvergeSettings) -> tuple[float, ...]:
+    """Heterogeneities that are tried: clients of a column are as they are."""
+    return (settings.heterogeneity,) if settings.client_column else HETEROGENEITIES
+
+
+class BudgetsAndHeterogeneity(Sweep[ConvergeSettings]):
+    """Sine of the largest angle after the last round, by method, budget and heterogeneity.
+
+    The noise is laid on every client's matrix once, so all methods of one federation pay the same
+    ε; they differ in what they make of the noisy matrices, and in whether they arrive in time.
+    """
+
+    key = "budgets"
+    title = "ε against heterogeneity"
+    along = ("epsilon", BUDGETS)
+    opened_by = ("budgets", True)
+    seconds = 300.0
+
+    def cost(self, settings: ConvergeSettings, data: OwnData | None = None) -> Cost:
+        size = costs.ProblemSize.of(settings, data)
+        levels_ = costs.prepare(size).times(len(BUDGETS) * len(levels(settings)))
+        runs = len(BUDGETS) * len(levels(settings)) * settings.starts * len(settings.methods)
+        return levels_ + costs.run(size, settings).times(runs)
+
+    def seeds(self, settings: ConvergeSettings) -> Sequence[int]:
+        return range(settings.starts)
+
+    def at(self, settings: ConvergeSettings, value: Value, seed: int) -> ConvergeSettings:
+        """The seeds are of the starts; the data keep the settings' own, the noise is drawn anew."""
+        return super().at(settings, value, settings.seed)
+
+    def measure(
+        self, settings: ConvergeSettings, seed: int, data: OwnData | None
+    ) -> Part[Measured]:
+        require(len(settings.methods) > 0, NO_METHOD)
+        found: dict[str, dict[str, float]] = {METHODS[m].title: {} for m in settings.methods}
+        refused = ""
+        steps = [(eta, method) for eta in levels(settings) for method in settings.methods]
+        for at, (eta, method) in enumerate(steps):
+            yield Step(at / len(steps), METHODS[method].title)
+            here = replace(settings, heterogeneity=eta)
+            try:
+                problem = build_problem(here, data)
+            except InvalidInput as refusal:
+                refused = str(refusal)  # of the data, whatever the method
+                continue
+            try:
+                run = simulation(problem, method, here, start=seed, record="estimates")
+                deque(until_rest(run), 0)
+            except InvalidInput as refusal:
+                refused = f"{METHODS[method].title}: {refusal}"
+                continue
+            table = metrics.frame(run.trace(), problem)
+            found[METHODS[method].title][measure_at(eta)] = float(table["sin_theta"].iloc[-1])
+        if not any(found.values()):
+            raise InvalidInput(refused)
+        return found
