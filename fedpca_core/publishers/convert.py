@@ -21,8 +21,8 @@ from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems.array_file import SPOILED
 from fedpca_core.problems.traffic_schemas import HEADERLESS, SCHEMAS
 
-#: Originals by name, and finished files by name.
-Files = Mapping[str, Path]
+#: Contents of the originals by name, and of the finished files.
+Files = Mapping[str, bytes]
 Made = dict[str, bytes]
 
 #: How many images of each class are kept: to train, and to test.
@@ -45,19 +45,19 @@ CIFAR_NAMES = tuple(
 _CIFAR_RECORD = 1 + 3 * 32 * 32
 
 
-def idx(path: Path) -> AnyArray:
+def idx(files: Files, name: str) -> AnyArray:
     """The array in a compressed file of the form that MNIST introduced (uint8)."""
-    content = gzip.decompress(path.read_bytes())
+    content = gzip.decompress(files[name])
     zero, kind, dimensions = struct.unpack(">HBB", content[:4])
     require(
         (zero, kind) == (0, 8) and 1 <= dimensions <= 3,
-        f"{path.name} does not begin as an idx file of bytes does; fetch it again.",
+        f"{name} does not begin as an idx file of bytes does; fetch it again.",
     )
     shape = struct.unpack(f">{dimensions}I", content[4 : 4 + 4 * dimensions])
     values = np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions)
     require(
         len(values) == np.prod(shape, dtype=np.int64),
-        f"{path.name} holds {len(values):,} values and promises an array of shape {shape}; "
+        f"{name} holds {len(values):,} values and promises an array of shape {shape}; "
         "fetch it again.",
     )
     return values.reshape(shape)
@@ -67,7 +67,7 @@ def _idx_pairs(files: Files) -> Iterator[tuple[AnyArray, AnyArray]]:
     """Flat images and their classes: to train, then to test."""
     for part in ("train", "t10k"):
         images, classes = (
-            idx(files[f"{part}-{kind}-ubyte.gz"]) for kind in ("images-idx3", "labels-idx1")
+            idx(files, f"{part}-{kind}-ubyte.gz") for kind in ("images-idx3", "labels-idx1")
         )
         require(
             images.ndim == 3 and images.shape[1:] == (28, 28) and len(images) == len(classes),
@@ -115,7 +115,7 @@ def fashion_mnist(files: Files) -> Made:
 def cifar10(files: Files) -> Made:
     """The first 300 and 100 of each class from the binary version, sorted, channels last."""
     parts: dict[str, list[AnyArray]] = {"data_batch": [], "test_batch": []}
-    with tarfile.open(files["cifar-10-binary.tar.gz"]) as archive:
+    with tarfile.open(fileobj=io.BytesIO(files["cifar-10-binary.tar.gz"])) as archive:
         for member in sorted(archive.getmembers(), key=lambda one: one.name):
             name = Path(member.name)
             part = name.stem if name.stem == "test_batch" else name.stem.rpartition("_")[0]
@@ -139,9 +139,13 @@ def cifar10(files: Files) -> Made:
 
 def olivetti(files: Files) -> Made:
     """All faces upright, ten of a person one after the other."""
-    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError, loadmat
 
-    faces = loadmat(files["olivettifaces.mat"], variable_names=["faces"])["faces"]
+    file: Any = io.BytesIO(files["olivettifaces.mat"])
+    try:
+        faces = loadmat(file, variable_names=["faces"])["faces"]
+    except MatReadError as error:
+        raise ValueError(error) from None
     require(
         faces.shape == (64 * 64, 400),
         f"The file holds faces of shape {faces.shape}, not (4096, 400); fetch it again.",
@@ -152,12 +156,12 @@ def olivetti(files: Files) -> Made:
     return {"olivetti_faces.npz": _npz(X=np.rint(upright).astype(np.uint8), subject=people)}
 
 
-def _csv(path: Path, columns: tuple[str, ...], **options: Any) -> pd.DataFrame:
-    table = pd.read_csv(path, low_memory=False, encoding="utf-8-sig", **options)
-    missing = [name for name in columns if name not in table]
+def _csv(files: Files, name: str, columns: tuple[str, ...], **options: Any) -> pd.DataFrame:
+    table = pd.read_csv(io.BytesIO(files[name]), low_memory=False, encoding="utf-8-sig", **options)
+    missing = [column for column in columns if column not in table]
     require(
         not missing,
-        f"{path.name} lacks the columns {', '.join(missing[:5])}; it is not the publisher's file.",
+        f"{name} lacks the columns {', '.join(missing[:5])}; it is not the publisher's file.",
     )
     return table
 
@@ -193,7 +197,7 @@ def unsw(files: Files) -> Made:
     The names of the two released files have been swapped; their sizes tell them apart.
     """
     needed = (*SCHEMAS["unsw"].numeric, "proto", "service", "state")
-    tables = [_csv(path, (*needed, "attack_cat", "label")) for path in files.values()]
+    tables = [_csv(files, name, (*needed, "attack_cat", "label")) for name in files]
     test, train = sorted(tables, key=len)
     _complete("unsw", test, train)
     normal = train.loc[train["label"] == 0, list(needed)].reset_index(drop=True)
@@ -214,10 +218,10 @@ def ton(files: Files) -> Made:
     at random (seed 0), and the remaining normal flows are there to train.
     """
     schema = SCHEMAS["ton"]
-    (path,) = files.values()
-    table = _csv(path, (*schema.needed, "src_ip", "dst_ip", "type", "label"), dtype=str)
+    (name,) = files
+    table = _csv(files, name, (*schema.needed, "src_ip", "dst_ip", "type", "label"), dtype=str)
     _complete("ton", table)
-    numbers = schema.values(table, path.name)[:, : len(schema.numeric)]
+    numbers = schema.values(table, name)[:, : len(schema.numeric)]
     made = pd.DataFrame(numbers, columns=list(schema.numeric))
     whole = [name for name in schema.numeric if np.array_equal(made[name] % 1, made[name] * 0)]
     made[whole] = made[whole].astype(np.int64)
@@ -238,7 +242,7 @@ def nsl(files: Files) -> Made:
     """The official 20 % to train and the official test set, one below the other."""
     parts = []
     for name, split in (("KDDTrain+_20Percent.txt", "train20"), ("KDDTest+.txt", "test")):
-        part = pd.read_csv(files[name], header=None)
+        part = pd.read_csv(io.BytesIO(files[name]), header=None)
         require(
             part.shape[1] == len(HEADERLESS),
             f"{name} holds {part.shape[1]} columns, not {len(HEADERLESS)}; fetch it again.",
@@ -252,8 +256,8 @@ def nsl(files: Files) -> Made:
 
 def beijing(files: Files) -> Made:
     """Hourly measurements of every station as means of days; a day without one is left out."""
-    (path,) = files.values()
-    tables = [pd.read_csv(io.BytesIO(content)) for content in _tables_in(path)]
+    (archive,) = files.values()
+    tables = [pd.read_csv(io.BytesIO(content)) for content in _tables_in(archive)]
     columns = ["station", "year", "month", "day", *_AIR]
     hours = pd.concat([table[columns] for table in tables], ignore_index=True)
     _complete("beijing", hours)
@@ -265,14 +269,14 @@ def beijing(files: Files) -> Made:
 _AIR = ("PM2.5", "PM10", "SO2", "NO2", "CO", "O3", "TEMP", "PRES", "DEWP", "RAIN", "WSPM")
 
 
-def _tables_in(path: Path | io.BytesIO) -> Iterator[bytes]:
+def _tables_in(content: bytes) -> Iterator[bytes]:
     """The CSV files of an archive, or of the archives in it."""
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for name in sorted(archive.namelist()):
             if name.endswith(".csv"):
                 yield archive.read(name)
             elif name.endswith(".zip"):
-                yield from _tables_in(io.BytesIO(archive.read(name)))
+                yield from _tables_in(archive.read(name))
 
 
 #: By key of the data set.
@@ -288,9 +292,8 @@ def converted(key: str, files: Files) -> Made:
     except InvalidInput:
         raise
     except (*SPOILED, tarfile.TarError) as error:
-        names = " and ".join(path.name for path in files.values())
         detail = str(error).strip().splitlines() or [type(error).__name__]
         raise InvalidInput(
-            f"{names} cannot be read ({detail[0][:100].rstrip('.')}): cut or damaged on its way, "
-            "or another file; fetch it again."
+            f"{' and '.join(files)} cannot be read ({detail[0][:100].rstrip('.')}): cut or damaged "
+            "on its way, or another file; fetch it again."
         ) from None

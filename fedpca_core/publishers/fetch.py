@@ -7,11 +7,9 @@ import hashlib
 import json
 import shutil
 import sys
-import tempfile
 import textwrap
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
@@ -83,21 +81,28 @@ def provide(
     be had or is not what it should be. Nothing of the data set is stored then.
     """
     require(bool(one.originals), f"{one.title} comes along and need not be fetched.")
-    with _taken(one, given) if given else _fetched(one, folder, retries) as files:
-        # Under their publisher's names, whatever their capitals and folders are here.
-        named = {each.name: path for each, path in zip(one.originals, files, strict=True)}
-        made = converted(one.key, named)
-        about = {
-            "on": date.today().isoformat(),
-            "page": one.page,
-            "originals": {
-                original.name: {"address": original.address, "sha256": _sha256(path.read_bytes())}
-                for original, path in zip(one.originals, files, strict=True)
-            },
-            "files": {name: _sha256(content) for name, content in made.items()},
-        }
-        for name, content in made.items():
-            write_whole(folder / name, content)
+    waiting = folder / ORIGINALS / one.key  # until they have been converted
+    files = _taken(one, given) if given else _fetched(one, waiting, retries)
+    try:
+        made = converted(one.key, files)
+    except InvalidInput:
+        for original in one.originals:
+            if not original.sha256:  # nothing says that it is whole
+                (waiting / original.name).unlink(missing_ok=True)
+        raise
+    for name, content in made.items():
+        write_whole(folder / name, content)
+    about = {
+        "on": date.today().isoformat(),
+        "page": one.page,
+        "originals": {
+            original.name: {"address": original.address, "sha256": _sha256(files[original.name])}
+            for original in one.originals
+        },
+        "files": {name: _sha256(content) for name, content in made.items()},
+    }
+    if not given:
+        shutil.rmtree(waiting, ignore_errors=True)
     _note(folder / SOURCES, one.key, about)
     return [folder / name for name in made]
 
@@ -114,9 +119,8 @@ def _note(path: Path, key: str, about: object) -> None:
     write_whole(path, json.dumps({**noted, key: about}, indent=2))
 
 
-@contextmanager
-def _fetched(one: DataSet, folder: Path, retries: int) -> Iterator[list[Path]]:
-    """The originals from their publisher; they stay until they have been converted."""
+def _fetched(one: DataSet, place: Path, retries: int) -> dict[str, bytes]:
+    """The originals from their publisher, by name."""
     names = " and ".join(original.name for original in one.originals)
     require(
         not one.by_form,
@@ -124,16 +128,7 @@ def _fetched(one: DataSet, folder: Path, retries: int) -> Iterator[list[Path]]:
         f"{one.page}, download {names} there (or the archive that "
         f"holds them), and give the path: {COMMAND} {one.name} --from PATH",
     )
-    place = folder / ORIGINALS / one.key
-    files = [_download(one, original, place, retries) for original in one.originals]
-    try:
-        yield files
-    except InvalidInput:
-        for original, path in zip(one.originals, files, strict=True):
-            if not original.sha256:  # nothing says that it is whole
-                path.unlink(missing_ok=True)
-        raise
-    shutil.rmtree(place, ignore_errors=True)
+    return {each.name: _download(one, each, place, retries).read_bytes() for each in one.originals}
 
 
 def _download(one: DataSet, original: Original, place: Path, retries: int) -> Path:
@@ -173,44 +168,41 @@ def _download(one: DataSet, original: Original, place: Path, retries: int) -> Pa
         ) from None
 
 
-@contextmanager
-def _taken(one: DataSet, given: Sequence[Path]) -> Iterator[list[Path]]:
-    """The originals from paths on this machine, unpacked where they lie in an archive."""
-    with tempfile.TemporaryDirectory() as folder:
-        candidates: list[Path] = []
-        for path in given:
-            require(path.exists(), f"There is no {path}; give the path of a file or a folder.")
-            candidates += sorted(path.rglob("*")) if path.is_dir() else [path]
-        files = []
-        for original in one.originals:
-            wanted = original.name.casefold()
-            found = next((path for path in candidates if path.name.casefold() == wanted), None)
-            found = found or _unpacked(wanted, candidates, Path(folder))
-            if found is None:
-                raise InvalidInput(
-                    f"{original.name} is in none of {', '.join(map(str, given))}; it belongs to "
-                    f"{one.title} ({one.page})."
-                )
-            require(
-                original.sha256 in ("", _sha256(found.read_bytes())),
-                f"{found} is not {original.name} as its publisher gave it out: its SHA-256 differs "
-                f"from {original.sha256}; download it again from {one.page}",
+def _taken(one: DataSet, given: Sequence[Path]) -> dict[str, bytes]:
+    """The originals by their publisher's names, from paths on this machine."""
+    paths: list[Path] = []
+    for path in given:
+        require(path.exists(), f"There is no {path}; give the path of a file or a folder.")
+        paths += sorted(path.rglob("*")) if path.is_dir() else [path]
+    files = {}
+    for original in one.originals:
+        found = next(_called(original.name.casefold(), paths), None)
+        if found is None:
+            raise InvalidInput(
+                f"{original.name} is in none of {', '.join(map(str, given))}; it belongs to "
+                f"{one.title} ({one.page})."
             )
-            files.append(found)
-        yield files
+        place, files[original.name] = found
+        require(
+            original.sha256 in ("", _sha256(files[original.name])),
+            f"{place} is not {original.name} as its publisher gave it out: its SHA-256 differs "
+            f"from {original.sha256}; download it again from {one.page}",
+        )
+    return files
 
 
-def _unpacked(wanted: str, candidates: Sequence[Path], folder: Path) -> Path | None:
-    for path in candidates:
+def _called(wanted: str, paths: Sequence[Path]) -> Iterator[tuple[Path, bytes]]:
+    """Files of that name in any capitals, with their places: as they are, then in archives."""
+    for path in paths:
+        if path.name.casefold() == wanted:
+            yield path, path.read_bytes()
+    for path in paths:
         if path.suffix.lower() != ".zip":
             continue
         try:
             with zipfile.ZipFile(path) as archive:
                 for entry in archive.namelist():
                     if entry.rpartition("/")[2].casefold() == wanted:
-                        target = folder / wanted
-                        target.write_bytes(archive.read(entry))
-                        return target
+                        yield path / entry, archive.read(entry)
         except (zipfile.BadZipFile, OSError, RuntimeError) as error:
             raise InvalidInput(f"{path} cannot be unpacked ({error}); download it again.") from None
-    return None
