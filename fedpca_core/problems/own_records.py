@@ -8,6 +8,7 @@ the machine's memory: NPY is mapped, Parquet and CSV are read in batches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from pandas.api.types import is_numeric_dtype
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems.client_data import LARGEST, ClientData
-from fedpca_core.problems.records import WholeMoments, clip
+from fedpca_core.problems.records import WholeMoments, clip, whole_moments
 from fedpca_core.problems.table_cleaning import cell_numbers
 from fedpca_core.problems.table_columns import listed
 
@@ -44,30 +45,25 @@ def read_moments(
     """
     kept: list[Array] = []
     total: Array | None = None
-    rows, width = 0, 0
+    rows = 0
     private = clip_norm is not None
     for place, batch in _batches(Path(source), columns, cell_by_cell=private):
-        values = batch if private else _checked(place, batch)
-        width = width or values.shape[1]
-        _check_width(place, values, width)
         # Contiguous by record, so that the two halves of a product read it once.
-        records = values if clip_norm is None else clip(values.T, clip_norm).T
+        if clip_norm is None:
+            _check(place, batch)
+        records = batch if clip_norm is None else clip(batch.T, clip_norm).T
         rows += len(records)
-        if total is None and 2 * rows < width:
-            kept.append(np.array(records))
-            continue
-        if total is None:
-            total = np.zeros((width, width))
-            for earlier in kept:
-                total += earlier.T @ earlier
+        kept.append(records)
+        if total is None and 2 * rows >= records.shape[1]:
+            total = np.zeros((records.shape[1], records.shape[1]))
+        if total is not None:
+            for one in kept:
+                total += one.T @ one
             kept = []
-        total += records.T @ records
-    require(rows > 0, _NO_RECORDS.format(source=source))
-    samples = np.array([rows], dtype=np.int64)
-    if total is not None:
-        gram = 0.5 * (total + total.T) / rows
-        return ClientData.from_grams(gram[None], samples)
-    return ClientData.from_factors([np.concatenate(kept).T / np.sqrt(rows)])
+    if total is None:
+        return ClientData.from_factors([np.concatenate(kept).T / np.sqrt(rows)])
+    gram = 0.5 * (total + total.T) / rows
+    return ClientData.from_grams(gram[None], np.array([rows], dtype=np.int64))
 
 
 def read_whole_moments(
@@ -82,15 +78,8 @@ def read_whole_moments(
     Raises InvalidInput: no such file, columns that are not named or missing, files of different
     width, no records.
     """
-    found: WholeMoments | None = None
-    for place, batch in _batches(Path(source), columns, cell_by_cell=True):
-        if found is None:
-            found = WholeMoments.of_nobody(batch.shape[1], clip_norm)
-        _check_width(place, batch, len(found.total))
-        found = found.with_records(batch, clip_norm)
-    if found is None:
-        raise InvalidInput(_NO_RECORDS.format(source=source))
-    return found
+    batches = _batches(Path(source), columns, cell_by_cell=True)
+    return whole_moments((batch for _, batch in batches), clip_norm)
 
 
 @dataclass(frozen=True)
@@ -104,11 +93,6 @@ class Column:
     #: From the field's metadata ``unit`` of a Parquet file. In a name it is part of the name.
     unit: str = ""
 
-    def differs(self, other: Column) -> bool:
-        """Whether the two say different things; what one of them does not say cannot differ."""
-        mine, others = astuple(self), astuple(other)
-        return any(a and b and a != b for a, b in zip(mine, others, strict=True))
-
     def __str__(self) -> str:
         more = ", ".join(part for part in (self.kind, self.unit) if part)
         return f"“{self.name}”" + (f" ({more})" if more else "")
@@ -117,7 +101,8 @@ class Column:
 def first_difference(one: Sequence[Column], other: Sequence[Column]) -> int | None:
     """The first place, from 0, at which two lists of columns differ; None where they fit."""
     for place, (mine, others) in enumerate(zip(one, other, strict=False)):
-        if mine.differs(others):
+        said = zip(astuple(mine), astuple(others), strict=True)
+        if any(a and b and a != b for a, b in said):  # what one does not say cannot differ
             return place
     return None if len(one) == len(other) else min(len(one), len(other))
 
@@ -128,13 +113,10 @@ def read_columns(source: str | Path, columns: Sequence[str] = ()) -> tuple[Colum
     Raises InvalidInput: a file that cannot be read, a column that is missing, files of one folder
     that differ.
     """
-    place = Path(source)
-    if not place.is_dir():
-        return _columns_of(place, columns)
-    files = _files_in(place)
-    first = _columns_of(files[0], columns)
-    for path in files[1:]:
-        at = first_difference(_columns_of(path, columns), first)
+    files = _files(Path(source))
+    first, *others = (_columns_of(path, columns) for path in files)
+    for path, found in zip(files[1:], others, strict=True):
+        at = first_difference(found, first)
         require(
             at is None,
             f"{path} differs from {files[0].name} in column {(at or 0) + 1}; files of one client "
@@ -143,10 +125,25 @@ def read_columns(source: str | Path, columns: Sequence[str] = ()) -> tuple[Colum
     return first
 
 
-def _files_in(folder: Path) -> list[Path]:
-    files = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
-    require(bool(files), f"The folder {folder} holds no {', '.join(SUFFIXES)} file; put one there.")
+def _files(source: Path) -> list[Path]:
+    """The file itself, or those of a folder."""
+    if not source.is_dir():
+        return [source]
+    files = sorted(path for path in source.iterdir() if path.suffix.lower() in SUFFIXES)
+    require(bool(files), f"The folder {source} holds no {', '.join(SUFFIXES)} file; put one there.")
     return files
+
+
+@contextmanager
+def _readable(source: Path) -> Iterator[str]:
+    """The kind of a file; what a reader raises is a sentence about the file."""
+    require(source.is_file(), f"There is no file {source}; give the path of the client's records.")
+    try:
+        yield source.suffix.lower()
+    except InvalidInput:
+        raise
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{source} cannot be read ({error}); save it anew.") from None
 
 
 def _chosen(source: Path, columns: Sequence[str], found: Sequence[str]) -> list[str]:
@@ -156,9 +153,7 @@ def _chosen(source: Path, columns: Sequence[str], found: Sequence[str]) -> list[
 
 
 def _columns_of(source: Path, columns: Sequence[str]) -> tuple[Column, ...]:
-    require(source.is_file(), f"There is no file {source}; give the path of the client's records.")
-    suffix = source.suffix.lower()
-    try:
+    with _readable(source) as suffix:
         if suffix == ".npy":
             stored = np.load(source, mmap_mode="r", allow_pickle=False)
             kind = "yes or no" if stored.dtype.kind == "b" else "number"
@@ -179,68 +174,52 @@ def _columns_of(source: Path, columns: Sequence[str]) -> tuple[Column, ...]:
             }
         else:
             found = {str(name): Column(str(name)) for name in pd.read_csv(source, nrows=0).columns}
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"{source} cannot be read ({error}); save it anew.") from None
     return tuple(found[name] for name in _chosen(source, columns, list(found)))
-
-
-def _check_width(place: Path, batch: Array, width: int) -> None:
-    require(
-        batch.shape[1] == width,
-        f"{place} has {batch.shape[1]} features and the records before it {width}; "
-        "files of one client must have the same columns.",
-    )
 
 
 def _batches(
     source: Path, columns: Sequence[str], *, cell_by_cell: bool = False
 ) -> Iterator[tuple[Path, Array]]:
-    """Records in batches, (rows, features), with the file they come from."""
-    if source.is_dir():
-        for path in _files_in(source):
-            yield from _batches(path, columns, cell_by_cell=cell_by_cell)
-        return
-    require(source.is_file(), f"There is no file {source}; give the path of the client's records.")
-    suffix = source.suffix.lower()
-    try:
-        if suffix == ".npy":
-            parts: Iterator[Array | pd.DataFrame] = _mapped(source, columns)
-        elif suffix == ".csv":
-            parts = _csv(source, cell_by_cell)
-        elif suffix == ".parquet":
-            parts = _parquet(source)
-        else:
-            raise InvalidInput(
-                f"{source} is none of {', '.join(SUFFIXES)}; save the records as one of these."
+    """Records in batches, (rows, features), with the file they come from; at least one."""
+    width: int | None = None
+    for path in _files(source):
+        for batch in _batches_of(path, columns, cell_by_cell):
+            width = batch.shape[1] if width is None else width
+            require(
+                batch.shape[1] == width,
+                f"{path} has {batch.shape[1]} features and the records before it {width}; "
+                "files of one client must have the same columns.",
             )
-        for part in parts:
-            if not isinstance(part, np.ndarray):
-                yield source, _numbers(source, part, columns, cell_by_cell)
-            elif cell_by_cell:  # as `cell_numbers` reads them
-                yield source, np.where(np.abs(part) <= LARGEST, part, 0.0)
-            else:
-                yield source, part
-    except InvalidInput:
-        raise
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"{source} cannot be read ({error}); save it anew.") from None
+            yield path, batch
+    require(width is not None, _NO_RECORDS.format(source=source))
 
 
-def _mapped(source: Path, columns: Sequence[str]) -> Iterator[Array]:
-    require(
-        not columns,
-        f"The columns of {source} have no names, so none can be chosen; leave the choice out or "
-        "save the records as CSV or Parquet.",
-    )
-    stored = np.load(source, mmap_mode="r", allow_pickle=False)
-    require(
-        stored.ndim == 2 and stored.dtype.kind in "fiub",
-        f"{source} holds an array of shape {stored.shape} and type {stored.dtype}; "
-        "it must be a numeric matrix of one record a row.",
-    )
-    step = max(1, BATCH_BYTES // (8 * max(1, stored.shape[1])))
-    for begin in range(0, len(stored), step):
-        yield np.asarray(stored[begin : begin + step], dtype=float)
+def _batches_of(source: Path, columns: Sequence[str], cell_by_cell: bool) -> Iterator[Array]:
+    with _readable(source) as suffix:
+        if suffix == ".npy":
+            require(
+                not columns,
+                f"The columns of {source} have no names, so none can be chosen; leave the choice "
+                "out or save the records as CSV or Parquet.",
+            )
+            stored = np.load(source, mmap_mode="r", allow_pickle=False)
+            require(
+                stored.ndim == 2 and stored.dtype.kind in "fiub",
+                f"{source} holds an array of shape {stored.shape} and type {stored.dtype}; "
+                "it must be a numeric matrix of one record a row.",
+            )
+            step = max(1, BATCH_BYTES // (8 * max(1, stored.shape[1])))
+            for begin in range(0, len(stored), step):
+                part = np.asarray(stored[begin : begin + step], dtype=float)
+                # What `cell_numbers` does.
+                yield np.where(np.abs(part) <= LARGEST, part, 0.0) if cell_by_cell else part
+            return
+        require(
+            suffix in SUFFIXES,
+            f"{source} is none of {', '.join(SUFFIXES)}; save the records as one of these.",
+        )
+        for table in _csv(source, cell_by_cell) if suffix == ".csv" else _parquet(source):
+            yield _numbers(source, table, columns, cell_by_cell)
 
 
 def _csv(source: Path, as_text: bool) -> Iterator[pd.DataFrame]:
@@ -289,7 +268,7 @@ def _numbers(
     return table.to_numpy(dtype=float)
 
 
-def _checked(place: Path, values: Array) -> Array:
+def _check(place: Path, values: Array) -> None:
     bad = int((~np.isfinite(values)).sum())
     require(bad == 0, f"{place} holds {bad} missing or infinite values; drop or impute them first.")
     size = float(np.abs(values).max(initial=0.0))
@@ -297,4 +276,3 @@ def _checked(place: Path, values: Array) -> Array:
         size <= LARGEST,
         f"{place} holds values up to {size:.3g}, whose powers overflow; change their unit.",
     )
-    return values

@@ -8,6 +8,7 @@ all entries; in `WholeMoments` a clipped record is rounded to whole multiples of
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,16 +99,16 @@ class WholeMoments:
     #: What one unit is; ``S_i = total unit^2 / samples``.
     unit: float
 
-    def with_records(self, records: Array, clip_norm: float) -> WholeMoments:
-        """With more records (rows)."""
-        total, whole = self.total, on_grid(records, clip_norm)
-        if self.samples + len(records) > _MOST_ROWS:
-            total = total.astype(object)
+
+def whole_moments(batches: Iterable[Array], clip_norm: float) -> WholeMoments:
+    """Of records (rows) in batches of equal width, at least one."""
+    total: Any = 0
+    samples = 0
+    for records in batches:
+        samples, whole = samples + len(records), on_grid(records, clip_norm)
+        if samples > _MOST_ROWS:
+            total = np.asarray(total, dtype=object)
         for begin in range(0, len(whole), _ROWS):
             part = whole[begin : begin + _ROWS]
             total = total + (part.T @ part).astype(np.int64)
-        return WholeMoments(total, self.samples + len(records), self.unit)
-
-    @classmethod
-    def of_nobody(cls, features: int, clip_norm: float) -> WholeMoments:
-        return cls(np.zeros((features, features), dtype=np.int64), 0, unit(features, clip_norm))
+    return WholeMoments(total, samples, unit(len(total), clip_norm))

@@ -30,7 +30,7 @@ from fedpca_core.privacy.on_grid import (
 )
 from fedpca_core.problems import records
 from fedpca_core.problems.client_data import second_moment
-from fedpca_core.problems.records import LONGEST, WholeMoments, clip, on_grid
+from fedpca_core.problems.records import LONGEST, WholeMoments, clip, on_grid, whole_moments
 
 
 def law(variance: int, most: int) -> dict[int, float]:
@@ -173,7 +173,7 @@ def block(rows: int, features: int = 5, seed: int = 0) -> np.ndarray:
 
 
 def moments(rows: np.ndarray, clip_norm: float = 2.0) -> WholeMoments:
-    return WholeMoments.of_nobody(rows.shape[1], clip_norm).with_records(rows, clip_norm)
+    return whole_moments([rows], clip_norm)
 
 
 def test_moments_are_summed_without_any_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,9 +183,7 @@ def test_moments_are_summed_without_any_rounding(monkeypatch: pytest.MonkeyPatch
     assert (moments(rows).total == expected).all()
     monkeypatch.setattr(records, "_ROWS", 7)
     monkeypatch.setattr(records, "_MOST_ROWS", 100)  # from here on in Python's own numbers
-    in_parts = WholeMoments.of_nobody(5, 2.0)
-    for part in np.array_split(rows, 4):
-        in_parts = in_parts.with_records(part, 2.0)
+    in_parts = whole_moments(np.array_split(rows, 4), 2.0)
     assert in_parts.total.dtype == object and (in_parts.total == expected).all()
     assert in_parts.samples == 300
     plain = second_moment(clip(rows.T, 2.0))
