@@ -36,8 +36,6 @@ _DENSE_FEATURES = 200
 class ClientData:
     """All clients' data behind products with S_i."""
 
-    #: Rows of every block.
-    features: int
     #: (clients,) int64: Columns m_i of every block; public.
     samples: IntArray
     #: (clients,) float64: w_i, positive, summing to one; public.
@@ -81,22 +79,21 @@ class ClientData:
         cls, grams: Array, samples: IntArray, weights: Array | None = None
     ) -> ClientData:
         """Build client data from second-moment matrices S_i (sufficient statistics only)."""
-        return cls._build(grams.shape[1], np.asarray(samples, np.int64), weights, grams, ())
+        return cls._build(np.asarray(samples, np.int64), weights, grams=grams)
 
     @classmethod
     def from_factors(cls, factors: Sequence[Array], weights: Array | None = None) -> ClientData:
         """Build client data that holds ``A_i / sqrt(m_i)`` as given: nothing is copied."""
         samples = np.array([factor.shape[1] for factor in factors], dtype=np.int64)
-        return cls._build(factors[0].shape[0], samples, weights, None, tuple(factors))
+        return cls._build(samples, weights, factors=tuple(factors))
 
     @classmethod
     def _build(
         cls,
-        features: int,
         samples: IntArray,
         weights: Array | None,
-        grams: Array | None,
-        factors: tuple[Array, ...],
+        grams: Array | None = None,
+        factors: tuple[Array, ...] = (),
     ) -> ClientData:
         share = samples / samples.sum() if weights is None else np.asarray(weights, float)
         if share.shape != samples.shape or not (share > 0).all():
@@ -105,7 +102,6 @@ class ClientData:
                 f"not {np.array2string(share, threshold=6)}; drop clients without weight."
             )
         return cls(
-            features=features,
             samples=samples,
             weights=share / share.sum(),
             grams=grams,
@@ -113,6 +109,11 @@ class ClientData:
             products=np.zeros(len(samples), dtype=np.int64),
             members=np.arange(len(samples), dtype=np.int64),
         )
+
+    @cached_property
+    def features(self) -> int:
+        """Rows of every block."""
+        return (self.factors[0] if self.grams is None else self.grams[0]).shape[0]
 
     @property
     def clients(self) -> int:
@@ -243,11 +244,14 @@ class ClientData:
         if not self.indefinite:
             return self
         if "positive" not in self.facts:
-            assert self.grams is not None
-            values, vectors = np.linalg.eigh(self.grams)
-            kept = vectors * np.sqrt(np.clip(values, 0.0, None))[:, None, :]
-            self.facts["positive"] = kept @ kept.swapaxes(-1, -2)
+            self.facts["positive"] = self._positive_parts()
         return replace(self, grams=self.facts["positive"], indefinite=False, facts={})
+
+    def _positive_parts(self) -> Array:
+        assert self.grams is not None  # only matrices that are held carry noise
+        values, vectors = np.linalg.eigh(self.grams)
+        kept = vectors * np.sqrt(np.clip(values, 0.0, None))[:, None, :]
+        return kept @ kept.swapaxes(-1, -2)
 
     def spectral_norms(self) -> Array:
         """||S_i||_2, shape (clients,). What a client computes once from its own data."""
@@ -426,6 +430,9 @@ def checked_blocks(blocks: Sequence[Array], *, judged: bool = True) -> list[Arra
             f"Client {index} has {array.shape[0]} features but client 0 has "
             f"{np.asarray(blocks[0]).shape[0]}; all blocks must share the same features (rows).",
         )
+        require(
+            array.shape[0] > 0, "The blocks have 0 features; give at least two features (rows)."
+        )
         values = np.ascontiguousarray(array, dtype=float)
         bad = int((~np.isfinite(values)).sum())
         require(
@@ -448,9 +455,6 @@ def checked_blocks(blocks: Sequence[Array], *, judged: bool = True) -> list[Arra
             f"The block of client {index} is constant: all its {values.shape[1]} records are the "
             "same; leave the client out or give it data that vary.",
         )
-    require(
-        checked[0].shape[0] > 0, "The blocks have 0 features; give at least two features (rows)."
-    )
     require(
         not judged or any(bool(block.any()) for block in checked),
         "All values are zero (constant columns vanish after centring), so no direction is "

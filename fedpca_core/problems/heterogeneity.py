@@ -7,7 +7,7 @@ spectra it turns each client's own spectrum (`fedpca_core.problems.rotation`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -150,80 +150,74 @@ def steady_way(
     state = hashlib.sha256(np.ascontiguousarray(records).data)
     state.update(np.ascontiguousarray(home).data)
     key = (state.digest(), sizes, seed, None if shares is None else shares.tobytes())
-    return _found.get(key, lambda: _Search(records, home, sizes, seed, shares).best())
+    return _found.get(key, lambda: _steadiest(records, home, sizes, seed, shares))
 
 
-class _Search:
-    """The search for a steady way: measures positions of the parameter on leading directions."""
+def _steadiest(
+    records: Array, home: IntArray, sizes: tuple[int, ...], seed: int, shares: IntArray | None
+) -> ExchangeOrder:
+    scores = leading_scores(records, _DIRECTIONS)
+    pooled = scores[home].T @ scores[home] / len(home)
+    ends = np.cumsum(sizes).tolist()
+    # Where each client's records stand: splitting anew would take as long as the measurement.
+    places = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
 
-    def __init__(
-        self,
-        records: Array,
-        home: IntArray,
-        sizes: tuple[int, ...],
-        seed: int,
-        shares: IntArray | None,
-    ) -> None:
-        self.scores = leading_scores(records, _DIRECTIONS)
-        self.pooled = self.scores[home].T @ self.scores[home] / len(home)
-        self.home, self.sizes, self.seed, self.shares = home, sizes, seed, shares
-        ends = np.cumsum(sizes).tolist()
-        #: Where each client's records stand: splitting anew would take as long as the measurement.
-        self.places = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-        self.even = len(set(sizes)) == 1
-
-    def best(self) -> ExchangeOrder:
-        drawn = [ExchangeOrder.drawn(self.sizes, self.seed, attempt) for attempt in range(_RINGS)]
-        if self.shares is not None:
-            ring, circle = ExchangeOrder.circles(self.home, self.shares)
-            drawn = [replace(way, ring=ring, circle=circle) for way in drawn]
-        first = drawn[0]
-        if drop((self.eta(first, value) for value in _POSITIONS), _STEADY) <= _STEADY:
-            return first
-        # The most even random shares first: they leave most room to rise.
-        starts = [self.eta(each, 0.0) for each in drawn]
-        found: list[tuple[float, ExchangeOrder]] = []
-        for attempt in np.argsort(starts, kind="stable"):
-            way, etas = self.laid(drawn[attempt], int(attempt), starts[attempt])
-            found.append((drop(etas), way))
-            if found[-1][0] <= _STEADY:
-                return way
-        found.insert(0, (drop(self.eta(first, value) for value in _POSITIONS), first))
-        return min(found, key=lambda one: one[0])[1]
-
-    def laid(
-        self, way: ExchangeOrder, attempt: int, start: float
-    ) -> tuple[ExchangeOrder, list[float]]:
-        """The way with its order chosen from position to position, and the values measured there.
-
-        What is chosen later leaves the earlier ones as they are.
-        """
-        generator = Streams(self.seed).generator("heterogeneity", attempt, 1)
-        etas, reached, end = [start], start, self.eta(way, 1.0)
-        for step in range(1, len(_POSITIONS) - 1):
-            # Twice the even pace at most, so that the last steps need not go down.
-            ceiling = reached + (end - reached) * min(2 / (len(_POSITIONS) - step), 1.0)
-            chosen, found, smallest = way, reached, np.inf
-            for order in range(_ORDERS):
-                tried = way.shuffled(self.sizes, _POSITIONS[step - 1], generator) if order else way
-                eta = self.eta(tried, _POSITIONS[step])
-                miss = max(2 * (reached - eta), eta - ceiling, 0.0)  # falling is worse
-                if miss < smallest:
-                    chosen, found, smallest = tried, eta, miss
-                if miss == 0.0:
-                    break
-            way, reached = chosen, max(reached, found)
-            etas.append(found)
-        return way, [*etas, end]
-
-    def eta(self, way: ExchangeOrder, value: float) -> float:
+    def eta(way: ExchangeOrder, value: float) -> float:
         """Largest ||S_i - S||_2 within the leading directions."""
-        held = self.scores[_exchanged(self.home, value, way)]
-        if self.even:
-            own = held.reshape(len(self.sizes), self.sizes[0], -1)
-            return largest_norm(own.swapaxes(1, 2) @ own / self.sizes[0] - self.pooled)
-        parts = [held[place] for place in self.places]
-        return largest_norm(np.stack([own.T @ own / len(own) for own in parts]) - self.pooled)
+        held = scores[_exchanged(home, value, way)]
+        if len(set(sizes)) == 1:
+            own = held.reshape(len(sizes), sizes[0], -1)
+            return largest_norm(own.swapaxes(1, 2) @ own / sizes[0] - pooled)
+        parts = [held[place] for place in places]
+        return largest_norm(np.stack([own.T @ own / len(own) for own in parts]) - pooled)
+
+    drawn = [ExchangeOrder.drawn(sizes, seed, attempt) for attempt in range(_RINGS)]
+    if shares is not None:
+        ring, circle = ExchangeOrder.circles(home, shares)
+        drawn = [replace(way, ring=ring, circle=circle) for way in drawn]
+    first = drawn[0]
+    if drop((eta(first, value) for value in _POSITIONS), _STEADY) <= _STEADY:
+        return first
+    # The most even random shares first: they leave most room to rise.
+    starts = [eta(each, 0.0) for each in drawn]
+    found: list[tuple[float, ExchangeOrder]] = []
+    for attempt in np.argsort(starts, kind="stable"):
+        generator = Streams(seed).generator("heterogeneity", int(attempt), 1)
+        way, etas = _laid(drawn[attempt], sizes, eta, starts[attempt], generator)
+        found.append((drop(etas), way))
+        if found[-1][0] <= _STEADY:
+            return way
+    found.insert(0, (drop(eta(first, value) for value in _POSITIONS), first))
+    return min(found, key=lambda one: one[0])[1]
+
+
+def _laid(
+    way: ExchangeOrder,
+    sizes: tuple[int, ...],
+    eta: Callable[[ExchangeOrder, float], float],
+    start: float,
+    generator: np.random.Generator,
+) -> tuple[ExchangeOrder, list[float]]:
+    """The way with its order chosen from position to position, and the values measured there.
+
+    What is chosen later leaves the earlier ones as they are.
+    """
+    etas, reached, end = [start], start, eta(way, 1.0)
+    for step in range(1, len(_POSITIONS) - 1):
+        # Twice the even pace at most, so that the last steps need not go down.
+        ceiling = reached + (end - reached) * min(2 / (len(_POSITIONS) - step), 1.0)
+        chosen, found, smallest = way, reached, np.inf
+        for order in range(_ORDERS):
+            tried = way.shuffled(sizes, _POSITIONS[step - 1], generator) if order else way
+            value = eta(tried, _POSITIONS[step])
+            miss = max(2 * (reached - value), value - ceiling, 0.0)  # falling is worse
+            if miss < smallest:
+                chosen, found, smallest = tried, value, miss
+            if miss == 0.0:
+                break
+        way, reached = chosen, max(reached, found)
+        etas.append(found)
+    return way, [*etas, end]
 
 
 def drop(etas: Iterable[float], most: float = np.inf) -> float:

@@ -41,7 +41,6 @@ class OneOfMany(ClientData):
         if grams is not None:
             grams = np.broadcast_to(grams[0], (everybody, *grams.shape[1:]))
         return cls(
-            features=own.features,
             samples=samples,
             weights=weights,
             grams=grams,
@@ -61,16 +60,9 @@ class OneOfMany(ClientData):
     def _spectral_norms(self) -> Array:
         return np.full(len(self.samples), self._alone().spectral_norms()[0])
 
-    def positive(self) -> ClientData:
-        if not self.indefinite:
-            return self
-        if "positive" not in self.facts:
-            mended = self._alone().positive().grams
-            assert mended is not None
-            self.facts["positive"] = mended
-        shape = (len(self.samples), self.features, self.features)
-        grams = np.broadcast_to(self.facts["positive"][0], shape)
-        return replace(self, grams=grams, indefinite=False, facts={})
+    def _positive_parts(self) -> Array:
+        (own,) = self._alone()._positive_parts()
+        return np.broadcast_to(own, (len(self.samples), *own.shape))
 
     def pooled_norm(self) -> float:
         if "pooled_norm" not in self.facts:
@@ -79,9 +71,6 @@ class OneOfMany(ClientData):
 
     def mean(self) -> Array:
         _refuse("the mean of all clients' matrices")
-
-    def gaps(self, centre: Array) -> Array:
-        return np.full(self.clients, self._alone().gaps(centre)[0])
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,12 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, check_client, require, require_whole
-from fedpca_core.guarantee import RECORD, Guarantee, PaidMean, Unit
+from fedpca_core.guarantee import Guarantee, PaidMean
 from fedpca_core.problems.announced import FINE, PublicFacts
 from fedpca_core.problems.client_data import ClientData, checked_blocks
 from fedpca_core.problems.perturbation import (
     Budget,
     SourceRelease,
-    Trust,
     bound,
     perturbed,
     source_guarantee,
@@ -115,11 +114,8 @@ class Problem:
         clip: float,
         streams: Streams,
         *,
-        unit: Unit = RECORD,
-        trust: Trust | None = None,
-        mean_share: float = 0.0,
-        mean_clip: float | None = None,
         release: int = 0,
+        **budget: Any,
     ) -> Self:
         """The same problem with noise at the source: every method on it has the same epsilon.
 
@@ -129,19 +125,14 @@ class Problem:
         without clipping and noise: both count as errors.
 
         Args:
-            epsilon: The total, for any number of rounds.
-            delta: The same.
-            clip: Norm C at which every record is clipped.
+            epsilon, delta, clip: The total for any number of rounds, and the norm at which every
+                record is clipped.
+            budget: More of a `Budget`: ``unit``, one record, a person with several, or a whole
+                client. ``trust``, where clients share the noise under secure aggregation;
+                `simulate` then refuses every method whose server sees more than ``sum_i w_i M_i``.
+                ``mean_share`` of it pays for a noisy mean to centre on, as records that were
+                centred on their own need it; they are clipped at ``mean_clip`` for that.
             streams: Its streams "source noise" and "mean noise" give the noise.
-            unit: One record, a person with several, or a whole client.
-            trust: Clients share the noise under secure aggregation: `simulate` then refuses every
-                method whose server sees more than ``sum_i w_i M_i``. By default each adds it in
-                full.
-            mean_share: Share of the squared GDP budget that pays for a noisy mean to centre on.
-                Needed where the records were centred on their own mean; 0 uses the records as they
-                are.
-            mean_clip: Norm at which records are clipped for that mean; by default ``clip``, which
-                is too short where the mean itself is long.
             release: Number of this release; another number draws other noise, and the two releases
                 compose (`fedpca_core.guarantee.together`). The same number on other records would
                 give both away, so give each run of its own a number of its own.
@@ -152,15 +143,14 @@ class Problem:
                 cannot be clipped any more; a problem that is private already; a budget out of
                 range.
         """
-        budget = Budget(epsilon, delta, clip, unit, trust, mean_share, mean_clip)
-        data = self.client_data
-        bounded, mean = self._bounded(budget, streams, release)
+        asked, data = Budget(epsilon, delta, clip, **budget), self.client_data
+        bounded, mean = self._bounded(asked, streams, release)
         clipped = bounded.client_data
-        noise, stated = source_guarantee(data.samples, data.weights, budget, self.public)
+        noise, stated = source_guarantee(data.samples, data.weights, asked, self.public)
         return replace(
             bounded,
             client_data=perturbed(clipped, noise, streams, release),
-            source=SourceRelease(clipped, noise, stated, trust, mean),
+            source=SourceRelease(clipped, noise, stated, asked.trust, mean),
             note=f"{self.note} {stated.sentence()}".strip(),
         )
 
@@ -169,8 +159,6 @@ class Problem:
 
         For noise on every product: the mean is one more release, which `privacy.account` adds to
         the products. The target stays that of this problem, without clipping.
-
-        Raises InvalidInput: as `private`.
         """
         bounded, _ = self._bounded(budget, streams, release)
         return replace(bounded, blocks=None, paid_mean=budget.paid_mean(self.client_data.samples))
@@ -288,8 +276,6 @@ def from_blocks(
         sum_i w_i S_i: by their share of records (the pooled covariance) or each the same.
     ``judged``: Whether values that are too large, or that do not vary, are refused: that looks at
         them.
-
-    Raises InvalidInput: empty or non-finite blocks, unequal features, all zero.
     """
     checked = checked_blocks(blocks, judged=judged)
     data = ClientData.from_blocks(checked, client_weights(weights, len(checked)))
@@ -297,10 +283,7 @@ def from_blocks(
 
 
 def without_record(problem: Problem, client: int, record: int) -> Problem:
-    """The same problem before one record of one client was there, centred and scaled as agreed.
-
-    Raises InvalidInput: a problem whose records are not kept, or one without that client or record.
-    """
+    """The same problem before one record of one client was there, centred and scaled as agreed."""
     require(
         problem.source is None,
         "Noise at the source was drawn for all records of this problem; leave the record out of "
