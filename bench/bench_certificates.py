@@ -22,8 +22,8 @@ from fedpca_core.attacks.low_rank import Factor, factor_of, from_answers
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.announced import decimal_steps
 from fedpca_core.problems.data_sets import data_folder
-from fedpca_core.problems.heart import heart_table
 from fedpca_core.problems.images import SOURCES, load_images
+from fedpca_core.problems.table import heart_table
 
 Array = np.ndarray
 #: A source, and its clients' records in units of their grids, (features, records) each.

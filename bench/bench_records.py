@@ -21,8 +21,8 @@ from fedpca_core.attacks.scores import recovered_records
 from fedpca_core.problems import from_table
 from fedpca_core.problems.announced import PublicFacts
 from fedpca_core.problems.data_sets import files_of
-from fedpca_core.problems.heart import heart_table
 from fedpca_core.problems.problem import Problem, from_blocks
+from fedpca_core.problems.table import heart_table
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions.attack.sent_models import SIZES, from_models
 from fedpca_core.steps import outcome

@@ -6,7 +6,7 @@ threads that share the clients among them, and wait for each other once, bear su
 threads that share every product. BLAS has the caller's setting back afterwards.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
@@ -36,30 +36,29 @@ class _Limit(AbstractContextManager[None]):
     def __enter__(self) -> None:
         with self.lock:
             if self.users == 0:
-                self.before = [(each, each.get_num_threads()) for each in _libraries()]
-                _set((each, 1) for each, threads in self.before if threads != 1)
+                self.before = _settings()
+                for library, threads in self.before:
+                    if threads != 1:
+                        library.set_num_threads(1)
             self.users += 1
 
     def allowed(self) -> int:
         """How many threads BLAS may use where nothing limits it."""
         with self.lock:
-            counts = (
-                [threads for _, threads in self.before]
-                if self.users
-                else [each.get_num_threads() for each in _libraries()]
-            )
-        return max(counts, default=1)
+            settings = self.before if self.users else _settings()
+        return max((threads for _, threads in settings), default=1)
 
     def __exit__(self, *_: object) -> None:
         with self.lock:
             self.users -= 1
             if self.users == 0:
-                _set((each, threads) for each, threads in self.before if threads != 1)
+                for library, threads in self.before:
+                    if threads != 1:
+                        library.set_num_threads(threads)
 
 
-def _set(wanted: Iterable[tuple[Any, int]]) -> None:
-    for library, threads in wanted:
-        library.set_num_threads(threads)
+def _settings() -> list[tuple[Any, int]]:
+    return [(library, library.get_num_threads()) for library in _libraries()]
 
 
 @cache

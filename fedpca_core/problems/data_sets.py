@@ -119,8 +119,6 @@ def find(
     """Where the files of a data set are: in the folder of data files, else in the package.
 
     A sample that comes along counts, unless the ``whole`` set is asked for.
-
-    Raises InvalidInput: an unknown key.
     """
     require_known("data set", key, DATA_SETS)
     one = DATA_SETS[key]

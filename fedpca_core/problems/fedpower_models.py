@@ -48,8 +48,6 @@ def spiked_covariance(
     ``treatment``, {"normalised", "clipped", "raw"}: What is done to every record before the second
         moments are formed.
     ``seed``: Of the stream ``"data"``: one U for all clients (not said in the paper), then each.
-
-    Raises InvalidInput: sizes that do not fit.
     """
     sizes = (samples,) * clients if isinstance(samples, int) else tuple(samples)
     check_components(components, features)
@@ -118,8 +116,6 @@ def block_model(
         the communities, at 64 (of 1000 nodes) the published picture returns.
     ``normalised``: Whether rows get norm 1. Left as they are, they have a squared norm of their
         degree, and noise that is calibrated to norm 1 protects nothing.
-
-    Raises InvalidInput: fewer than 4 nodes, no client, no network.
     """
     require(nodes >= 4, f"Two communities need at least 4 nodes, not {nodes}.")
     require(clients >= 1, f"There must be at least 1 client, not {clients}.")

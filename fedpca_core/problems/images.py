@@ -2,7 +2,7 @@
 
 import os
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -65,27 +65,14 @@ Images = tuple[AnyArray, AnyArray]
 
 
 def file_stamp(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[Path, int] | None:
-    """The file of a data set and when it was changed, in nanoseconds; None without a file.
-
-    Raises InvalidInput: an unknown name, or a data set that is not on this machine.
-    """
+    """The file of a data set and when it was changed, in nanoseconds; None without a file."""
     require_known("set of images", name, SOURCES)
     files = files_of(name, folder)
     return (files[0], files[0].stat().st_mtime_ns) if files else None
 
 
-def described(name: str, folder: str | os.PathLike[str] | None = None) -> str:
-    """What must be said of the images that are read: that they are a sample, where they are."""
-    found = find(name, folder)
-    sample = DATA_SETS[name].sample
-    return f"From {sample} that comes along" if found and found.bundled and sample else ""
-
-
 def load_images(name: str, folder: str | os.PathLike[str] | None = None) -> Images:
-    """Grey images of a data set, (records, side^2) float32 in [0, 1], and their classes, int64.
-
-    Raises InvalidInput: an unknown name, a file that is not there or not as expected.
-    """
+    """Grey images of a data set, (records, side^2) float32 in [0, 1], and their classes, int64."""
     return _read(name, file_stamp(name, folder))
 
 
@@ -135,7 +122,6 @@ def images(
     resolution: int | None = None,
     split: str = "even",
     nested: bool = False,
-    weights: str | Sequence[float] = "records",
     folder: str | os.PathLike[str] | None = None,
 ) -> Problem:
     """Problem whose records are images, with ``image_shape`` set and pixels scaled to [0, 1].
@@ -155,30 +141,26 @@ def images(
         even sizes, more clients leave the images of the first as they are, until there are no more
         images. At other positions of the parameter that is not to be had: the pooled images are the
         same at all of them, and what a further client adds to them would be so too, sorted or not.
-    ``weights``, {"records", "equal"} or sequence of float: How clients count in S.
     ``folder``: Of data files; see `data_sets.data_folder`.
-
-    Raises InvalidInput: data that are not there, or sizes that do not fit.
     """
     check_heterogeneity(heterogeneity)
     if clients is None:
         clients = 40 if name == "olivetti" else 10
-    place, stamp = "" if folder is None else os.fspath(folder), file_stamp(name, folder)
+    stamp = file_stamp(name, folder)
     records, mean, home, sizes, way = _dealt(
-        name, place, stamp, clients, seed, centre, max_samples, resolution, split, nested
+        name, stamp, clients, seed, centre, max_samples, resolution, split, nested
     )
     side = round(records.shape[1] ** 0.5)
     centred = "not centred"
     if centre:
         centred = "centred on the pooled mean, which takes one secure sum over clients beforehand"
-    told = described(name, folder)
-    sample = f"{told}: " if told else ""
+    found, sample = find(name, folder), DATA_SETS[name].sample
+    told = f"From {sample} that comes along: " if found and found.bundled and sample else ""
     return from_blocks(
         [records[own].T for own in exchange(home, sizes, heterogeneity, way)],
-        weights=weights,
         name=SOURCES[name].title,
         image_shape=(side, side),
-        note=f"{sample}{len(home):,} images of {side} × {side} pixels, {centred}.",
+        note=f"{told}{len(home):,} images of {side} × {side} pixels, {centred}.",
         own_mean=mean,
         public=PUBLIC,
         announced=PublicFacts(np.full(side**2, _step(name, side)), mean, len(home)),
@@ -188,8 +170,7 @@ def images(
 @lru_cache(maxsize=3)
 def _dealt(
     name: str,
-    folder: str,
-    stamp: object,
+    stamp: tuple[Path, int] | None,
     clients: int,
     seed: int,
     centre: bool,
@@ -199,7 +180,7 @@ def _dealt(
     nested: bool,
 ) -> tuple[Array, Array | None, IntArray, tuple[int, ...], ExchangeOrder]:
     """All that does not depend on the parameter; ``stamp`` notices a changed file."""
-    pixels, classes = load_images(name, folder or None)
+    pixels, classes = _read(name, stamp)
     require(
         max_samples is None or max_samples >= 2,
         f"At most {max_samples} images were asked for; choose at least 2.",

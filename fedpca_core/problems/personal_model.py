@@ -192,8 +192,6 @@ def personal_records(
     """Clients that learn from ``samples`` of their own records, drawn at random.
 
     The others are fresh; ``noise_variance`` is what the methods are told.
-
-    Raises InvalidInput: too many components, or a client without a fresh record.
     """
     check_components(components, problem.features)
     require(samples >= 1, f"Every client needs at least 1 sample, not {samples}.")

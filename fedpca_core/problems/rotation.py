@@ -113,8 +113,6 @@ def balance(pooled: Array, roots: Array) -> Array:
 
     ``M G M^T = D`` for any square root of G; this one keeps its accuracy when the spectrum spans
     many orders of magnitude, and is the identity when G = D.
-
-    Raises InvalidInput: g is singular to working precision.
     """
     try:
         lower = cholesky(pooled, lower=True, check_finite=False)

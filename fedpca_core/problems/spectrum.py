@@ -118,10 +118,7 @@ def decay_spectrum(
 
 
 def singular_values(features: int, decay: float | None, condition: float | None) -> Array:
-    """Sigma_jj, (features,), largest first (always 1).
-
-    Raises InvalidInput: both a decay and a condition number, or one out of range.
-    """
+    """Sigma_jj, (features,), largest first (always 1)."""
     require(
         decay is None or condition is None,
         f"A spectrum has either a decay ({decay}) or a condition number ({condition}), not both; "

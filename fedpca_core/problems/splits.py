@@ -18,8 +18,6 @@ def samples_per_client(split: str, clients: int, total: int, *, seed: int = 0) -
     ``split``, {"even", "uneven", "dirichlet"}: The same for all (up to one record); m_i
         proportional to i = 1, 2, ...; or proportional to a draw from the flat Dirichlet
         distribution (stream ``"split"``), none below a tenth of the mean.
-
-    Raises InvalidInput: an unknown split, fewer than two clients, more clients than records.
     """
     require_choice("The split", split, SPLITS)
     check_clients(clients)
@@ -65,9 +63,6 @@ def by_kind(
     ``kinds``, (records,) int: Of every record, counted from 0 without a gap.
     ``seed``: Of the stream ``"split"``.
     ``concentration``: Dirichlet parameter: large gives everybody the same mixture.
-
-    Raises InvalidInput: an unknown split, more kinds or clients than there are, a client with too
-    few records.
     """
     require_choice("The split", split, BY_KIND)
     check_clients(clients)
@@ -77,10 +72,36 @@ def by_kind(
         f"The records are of {many} kinds, so a client cannot hold {each}; choose at most {many}.",
     )
     generator = Streams(seed).generator("split")
+
+    def dealt() -> list[IntArray]:
+        if split == "shards":
+            cut = np.array_split(np.argsort(kinds, kind="stable"), clients * each)
+            order = generator.permutation(clients * each).reshape(clients, each)
+            return [np.concatenate([cut[shard] for shard in own]) for own in order]
+        if split == "pathological":
+            # The first kind of each client in turn, so that every kind has a holder where it can.
+            holds = np.zeros((clients, many))
+            for client in range(clients):
+                first = client % many
+                others = generator.permutation(np.delete(np.arange(many), first))[: each - 1]
+                holds[client, [first, *others]] = 1.0
+        else:
+            holds = generator.dirichlet(np.full(clients, concentration), size=many).T
+        held: list[list[IntArray]] = [[] for _ in range(clients)]
+        for kind in range(many):
+            rows = generator.permutation(np.flatnonzero(kinds == kind))
+            shares = holds[:, kind]
+            if not shares.sum():  # fewer clients than kinds: nobody holds this one
+                continue
+            ends = np.round(np.cumsum(shares) / shares.sum() * len(rows)).astype(int)[:-1]
+            for client, part in enumerate(np.split(rows, ends)):
+                held[client].append(part)
+        return [np.concatenate(parts) for parts in held]
+
     least = 0
     for _ in range(_DRAWS if split == "dirichlet" else 1):
-        held = _dealt(split, kinds, clients, generator, concentration, each)
-        least = min(len(one) for one in held)
+        held = dealt()
+        least = min(map(len, held))
         if least >= FEWEST:
             return held
     remedy = "a larger α" if split == "dirichlet" else "more kinds or shards for each client"
@@ -88,40 +109,6 @@ def by_kind(
         f"The split leaves a client with {least} of {len(kinds)} records; every client needs at "
         f"least {FEWEST}. Choose fewer clients or {remedy}."
     )
-
-
-def _dealt(
-    split: str,
-    kinds: IntArray,
-    clients: int,
-    generator: np.random.Generator,
-    concentration: float,
-    each: int,
-) -> list[IntArray]:
-    many = int(kinds.max()) + 1
-    if split == "shards":
-        cut = np.array_split(np.argsort(kinds, kind="stable"), clients * each)
-        order = generator.permutation(clients * each).reshape(clients, each)
-        return [np.concatenate([cut[shard] for shard in own]) for own in order]
-    if split == "pathological":
-        # The first kind of each client in turn, so that every kind has a holder where it can.
-        holds = np.zeros((clients, many))
-        for client in range(clients):
-            first = client % many
-            others = generator.permutation(np.delete(np.arange(many), first))[: each - 1]
-            holds[client, [first, *others]] = 1.0
-    else:
-        holds = generator.dirichlet(np.full(clients, concentration), size=many).T
-    held: list[list[IntArray]] = [[] for _ in range(clients)]
-    for kind in range(many):
-        rows = generator.permutation(np.flatnonzero(kinds == kind))
-        shares = holds[:, kind]
-        if not shares.sum():  # fewer clients than kinds: nobody holds this one
-            continue
-        ends = np.round(np.cumsum(shares) / shares.sum() * len(rows)).astype(int)[:-1]
-        for client, part in enumerate(np.split(rows, ends)):
-            held[client].append(part)
-    return [np.concatenate(parts) for parts in held]
 
 
 def check_clients(clients: int) -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require, require_choice
 from fedpca_core.problems.announced import PublicFacts
+from fedpca_core.problems.data_sets import files_of
 from fedpca_core.problems.heterogeneity import (
     DEALT,
     ExchangeOrder,
@@ -20,6 +21,7 @@ from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.splits import samples_per_client
 from fedpca_core.problems.table_cleaning import SCALED, CleanTable, clean_table, public_table
 from fedpca_core.problems.table_columns import listed
+from fedpca_core.problems.table_file import read_csv
 from fedpca_core.streams import Streams
 
 SCALINGS = ("standardise", "centre", "none")
@@ -184,3 +186,14 @@ def _taken(table: CleanTable, heterogeneity: float, text: bool) -> tuple[str, ..
         DEALT: table.clients is None and heterogeneity > 0,
     }
     return tuple(words for words, so in said.items() if so)
+
+
+def heart_table() -> pd.DataFrame:
+    """The heart disease of four hospitals: complete rows, codes as columns of 0 and 1, 25 columns.
+
+    Source: Janosi, Steinbrunn, Pfisterer and Detrano, "Heart Disease", UCI repository (1989).
+    """
+    (path,) = files_of("heart")
+    frame = read_csv(path.read_bytes()).drop(columns=["hospital", "num"]).dropna()
+    coded = ["cp", "restecg", "slope", "ca", "thal"]  # their numbers are names
+    return pd.get_dummies(frame, columns=coded).astype(float)

@@ -8,7 +8,7 @@ import re
 import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from typing import IO, Any
 
@@ -48,10 +48,9 @@ def shape(content: bytes, name: str) -> tuple[int, int]:
     if content.startswith(b"PAR1"):
         about = _parquet(content, name).metadata
         return about.num_rows, about.num_columns
-    if _is_numpy(content):
-        with _numpy(content, name) as file:
-            rows, columns = _header(file, name).shape
-            return rows, columns
+    if array := _numpy(content, name):
+        rows, columns = array[1].shape
+        return rows, columns
     head = content[: content.find(b"\n") + 1 or None]
     most = max(head.count(separator.encode()) for separator in _SEPARATORS)
     return content.count(b"\n") + 1, 1 + most
@@ -75,30 +74,15 @@ def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> p
         with _looks_like("a Parquet file", name):
             frame = file.read(use_threads=False).to_pandas()
         frame = frame.reset_index(drop=True).set_axis([str(c) for c in frame.columns], axis=1)
-    elif _is_numpy(content):
-        with _numpy(content, name) as stored:
-            promise = _header(stored, name)
-            with _looks_like("an array of NumPy", name):
-                matrix = array_file.content(stored, promise)
-            names = [f"column {index + 1}" for index in range(matrix.shape[1])]
-            frame = pd.DataFrame(matrix, columns=names)
+    elif array := _numpy(content, name):
+        with _looks_like("an array of NumPy", name):
+            matrix = array_file.content(*array)
+        names = [f"column {index + 1}" for index in range(matrix.shape[1])]
+        frame = pd.DataFrame(matrix, columns=names)
     else:
         frame = read_csv(content, name, missing)
     require(min(frame.shape) > 0, f"{name} holds no records; choose a file with one record a row.")
     return plain(frame)
-
-
-def _is_numpy(content: bytes) -> bool:
-    """Whether this is an array or an archive of arrays (a spreadsheet is another archive)."""
-    if content.startswith(b"\x93NUMPY"):
-        return True
-    if not content.startswith(b"PK\x03\x04"):
-        return False
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            return any(entry.endswith(".npy") for entry in archive.namelist())
-    except SPOILED:
-        return False
 
 
 def _parquet(content: bytes, name: str) -> Any:
@@ -109,22 +93,24 @@ def _parquet(content: bytes, name: str) -> Any:
         return ParquetFile(BufferReader(content))
 
 
-def _numpy(content: bytes, name: str) -> IO[bytes]:
-    """The array itself, or the only one of an archive, open at its header."""
-    if content.startswith(b"\x93NUMPY"):
-        return io.BytesIO(content)
-    with _looks_like("an archive of NumPy", name):
-        archive = zipfile.ZipFile(io.BytesIO(content))
-    arrays = [entry for entry in archive.namelist() if entry.endswith(".npy")]
-    require(
-        len(arrays) == 1,
-        f"{name} holds {len(arrays)} arrays ({', '.join(arrays)[:80]}); save one matrix alone.",
-    )
-    with _looks_like("an archive of NumPy", name):
-        return archive.open(arrays[0])
-
-
-def _header(file: IO[bytes], name: str) -> ArrayHeader:
+def _numpy(content: bytes, name: str) -> tuple[IO[bytes], ArrayHeader] | None:
+    """An array, or the only one of an archive, open at its first number; None of another kind."""
+    file: IO[bytes] = io.BytesIO(content)
+    if content.startswith(b"PK\x03\x04"):
+        arrays: list[str] = []
+        with suppress(*SPOILED):  # a spreadsheet is another archive
+            archive = zipfile.ZipFile(file)
+            arrays = [entry for entry in archive.namelist() if entry.endswith(".npy")]
+        if not arrays:
+            return None
+        require(
+            len(arrays) == 1,
+            f"{name} holds {len(arrays)} arrays ({', '.join(arrays)[:80]}); save one matrix alone.",
+        )
+        with _looks_like("an archive of NumPy", name):
+            file = archive.open(arrays[0])
+    elif not content.startswith(b"\x93NUMPY"):
+        return None
     with _looks_like("an array of NumPy", name):
         promise = array_file.promised(file)
     require(
@@ -132,7 +118,7 @@ def _header(file: IO[bytes], name: str) -> ArrayHeader:
         f"{name} holds an array of shape {promise.shape} and type {promise.dtype}; it must be a "
         "numeric matrix with one record a row.",
     )
-    return promise
+    return file, promise
 
 
 @contextmanager
@@ -167,13 +153,13 @@ def read_csv(
         )
     text, encoding = _decoded(content, title)
     separator = _separator(text)
-    frame = _parsed(text, separator, ".", title, missing)
-    decimal = "."
-    if separator != ",":
-        # "3,5" is a number in half the world; take that reading where it makes columns numeric.
-        other = _parsed(text, separator, ",", title, missing)
-        if _numeric(other) > _numeric(frame):
-            frame, decimal = other, ","
+    # "3,5" is a number in half the world; take that reading where it makes columns numeric.
+    readings = {
+        mark: _parsed(text, separator, mark, title, missing)
+        for mark in (".", ",")
+        if mark != separator
+    }
+    decimal, frame = max(readings.items(), key=lambda one: one[1].select_dtypes("number").shape[1])
     require(
         frame.shape[0] > 0,
         f"{title} holds a header but no records; choose a file with one record a line.",
@@ -242,10 +228,6 @@ def _is_data(header: list[str]) -> bool:
     numbers = [float(cell.replace(",", ".")) for cell in header]
     counting = all(after == before + 1 for before, after in pairwise(numbers))
     return not (counting and numbers[0].is_integer())
-
-
-def _numeric(frame: pd.DataFrame) -> int:
-    return len(frame.select_dtypes("number").columns)
 
 
 def _story(separator: str, decimal: str, encoding: str, headless: bool) -> str:

@@ -110,9 +110,6 @@ def prepare(
         source can pay for.
     ``public_schema``: For an epsilon: constant features stay, since leaving them out looks at the
         records.
-
-    Raises InvalidInput: unknown choices, more clients than records allow, nothing but constant
-    features.
     """
     for what, value, allowed in (
         ("split", split, ("sorted", "iid", *BY_KIND)),
@@ -120,15 +117,26 @@ def prepare(
         ("standardising", standardising, ("global", "local", "centre")),
     ):
         require_choice(f"The {what}", value, allowed)
-    kinds = kinds_of(traffic)
+    normal, test = traffic.normal, traffic.test
+    key = normal[:, traffic.feature_names.index(traffic.split_key)]
+    ends = np.quantile(key, np.linspace(0.1, 0.9, 9))  # ties stay together
+    kinds = np.unique(np.searchsorted(ends, key, side="left"), return_inverse=True)[1]
     if traffic.owners is not None:
         places, how = _owned(traffic, traffic.owners), "belong, as they say, to"
     elif split in BY_KIND:
         places = by_kind(split, kinds, clients, seed=seed, concentration=concentration, each=each)
         how = f"dealt by tenths of {traffic.split_key} ({split}) to"
     else:
-        places, how = _cut(traffic, clients, split, seed)
-    normal, test = traffic.normal, traffic.test
+        require(
+            clients >= 1 and 2 * clients <= len(key),
+            f"{len(key)} normal training records of {traffic.name} cannot be split over {clients} "
+            f"clients with at least 2 each; choose between 1 and {len(key) // 2} clients.",
+        )
+        order, how = np.argsort(key, kind="stable"), f"sorted by {traffic.split_key} and cut into"
+        if split == "iid":
+            order = Streams(seed).generator("data", 3).permutation(len(key))
+            how = "shuffled into"
+        places = np.array_split(order, clients)
     if transform == "log":
         normal, test = signed_log(normal), signed_log(test)
     mean, deviation = normal.mean(axis=0), normal.std(axis=0)
@@ -178,13 +186,6 @@ def prepare(
     )
 
 
-def kinds_of(traffic: Traffic) -> IntArray:
-    """Which tenth of the data set's own column each training record lies in, from 0; ties stay."""
-    key = traffic.normal[:, traffic.feature_names.index(traffic.split_key)]
-    ends = np.quantile(key, np.linspace(0.1, 0.9, 9))
-    return np.unique(np.searchsorted(ends, key, side="left"), return_inverse=True)[1]
-
-
 def _taken(traffic: Traffic) -> tuple[str, ...]:
     return (
         f"the columns ({listed(traffic.feature_names)})",
@@ -209,22 +210,6 @@ def _owned(traffic: Traffic, owners: np.ndarray) -> list[np.ndarray]:
         "every client needs at least 2. Leave its rows out or split by a rule.",
     )
     return [np.flatnonzero(codes == at) for at in range(len(names))]
-
-
-def _cut(traffic: Traffic, clients: int, split: str, seed: int) -> tuple[list[np.ndarray], str]:
-    """Positions of records cut into clients, and how they came to be in order."""
-    count = len(traffic.normal)
-    require(
-        clients >= 1 and 2 * clients <= count,
-        f"{count} normal training records of {traffic.name} cannot be split over {clients} "
-        f"clients with at least 2 each; choose between 1 and {count // 2} clients.",
-    )
-    if split == "sorted":
-        key = traffic.normal[:, traffic.feature_names.index(traffic.split_key)]
-        order = np.argsort(key, kind="stable")
-        return np.array_split(order, clients), f"sorted by {traffic.split_key} and cut into"
-    order = Streams(seed).generator("data", 3).permutation(count)
-    return np.array_split(order, clients), "shuffled into"
 
 
 def _standardised(block: Array) -> Array:

@@ -130,8 +130,6 @@ def attacks_in(
     ``normal_value``: The label of normal records; "" takes the words that usually stand for it.
     ``guess``: Whether the most frequent of several labels is taken, and said, where there is none
         of these words.
-
-    Raises InvalidInput: that label does not occur.
     """
     codes, words = _distinct(labels)
     said = ""

@@ -22,8 +22,8 @@ from fedpca_core.problems.data_sets import (
     find,
     require_here,
 )
-from fedpca_core.problems.heart import heart_table
 from fedpca_core.problems.images import SOURCES, load_images
+from fedpca_core.problems.table import heart_table
 from fedpca_core.problems.traffic_schemas import SCHEMAS
 from fedpca_core.study.world import PROBLEMS
 

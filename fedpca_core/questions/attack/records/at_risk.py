@@ -17,10 +17,9 @@ from fedpca_core.arrays import Array
 from fedpca_core.attacks.lattice.records import Records, record_stages
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import from_table
-from fedpca_core.problems.heart import heart_table
 from fedpca_core.problems.images import images
 from fedpca_core.problems.problem import Problem, from_blocks
+from fedpca_core.problems.table import from_table, heart_table
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.settings import Value
