@@ -66,8 +66,7 @@ def from_records(
         f"Every record needs the label of its client: {len(rows)} labels in a row, not an array "
         f"of shape {labels.shape}.",
     )
-    missing = int(np.sum(labels != labels)) if labels.dtype.kind == "f" else 0
-    missing += int(sum(one is None for one in labels)) if labels.dtype.kind == "O" else 0
+    missing = int(pd.isna(labels).sum())
     require(
         missing == 0, f"{missing} records have no label; give each its client, or leave it out."
     )

@@ -39,10 +39,8 @@ class CleanTable:
     rows_read: int
     #: Columns that became features.
     features: tuple[str, ...]
-    #: text_columns, constant_columns, empty_columns: Columns left out, and why.
-    text_columns: tuple[str, ...] = ()
-    constant_columns: tuple[str, ...] = ()
-    empty_columns: tuple[str, ...] = ()
+    #: Columns left out by why: "not numeric", "constant", "without a value".
+    left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: Missing or infinite values in each feature (and client column) that has any.
     missing: Mapping[str, int] = field(default_factory=dict)
     #: Records of each natural client; empty for a split that is not natural.
@@ -61,11 +59,7 @@ class CleanTable:
                 f"{dropped:,} of {self.rows_read:,} rows were dropped for missing values, "
                 f"most of them in “{worst}” ({self.missing[worst]:,})."
             )
-        for columns, why in (
-            (self.text_columns, "not numeric"),
-            (self.constant_columns, "constant"),
-            (self.empty_columns, "without a value"),
-        ):
+        for why, columns in self.left_out.items():
             if columns:
                 parts.append(f"Left out, {why}: {listed(columns)}.")
         if self.clients_lost:
@@ -126,25 +120,25 @@ def clean_table(
             "rescale the column or leave it out.",
         )
     usable = ~(constant | empty)
-    left_out = [*text, *numeric[~usable]]
+    refused = [*text, *numeric[~usable]]
     found = int(usable.sum())
     require(
         found >= 2,
         f"Only {found} numeric column{' varies' if found == 1 else 's vary'} but at least 2 are "
-        f"needed{f' (left out: {listed(left_out)})' if left_out else ''}; choose other columns.",
+        f"needed{f' (left out: {listed(refused)})' if refused else ''}; choose other columns.",
     )
     codes, counts, lost = _natural_clients(owners, complete)
-    pick = {"features": usable, "constant_columns": constant & ~empty, "empty_columns": empty}
+    masks = {"constant": constant & ~empty, "without a value": empty}
     return CleanTable(
         np.ascontiguousarray(values[:, usable]),
         codes,
         rows_read=len(frame),
-        text_columns=tuple(text),
+        features=tuple(numeric[usable]),
+        left_out={"not numeric": text} | {why: list(numeric[mask]) for why, mask in masks.items()},
         missing=gaps,
         counts=counts,
         clients_lost=lost,
         reading=" ".join(part for part in (about_gaps, frame.attrs.get("reading")) if part),
-        **{name: tuple(numeric[mask]) for name, mask in pick.items()},
     )
 
 

@@ -112,7 +112,7 @@ def test_missing_values_are_dropped_and_counted_or_refused():
     assert (
         report.counts == {"north": 17, "south": 19, "west": 20} or sum(report.counts.values()) == 57
     )
-    assert report.empty_columns == ("nothing",)
+    assert report.left_out["without a value"] == ["nothing"]
     assert "3 of 60 rows were dropped for missing values, most of them in “weight” (2)." in (
         report.sentences()
     )
