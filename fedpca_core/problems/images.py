@@ -2,7 +2,7 @@
 
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -122,6 +122,7 @@ def images(
     resolution: int | None = None,
     split: str = "even",
     nested: bool = False,
+    weights: str | Sequence[float] = "records",
     folder: str | os.PathLike[str] | None = None,
 ) -> Problem:
     """Problem whose records are images, with ``image_shape`` set and pixels scaled to [0, 1].
@@ -141,6 +142,7 @@ def images(
         even sizes, more clients leave the images of the first as they are, until there are no more
         images. At other positions of the parameter that is not to be had: the pooled images are the
         same at all of them, and what a further client adds to them would be so too, sorted or not.
+    ``weights``, {"records", "equal"} or sequence of float: How clients count in S.
     ``folder``: Of data files; see `data_sets.data_folder`.
     """
     check_heterogeneity(heterogeneity)
@@ -158,6 +160,7 @@ def images(
     told = f"From {sample} that comes along: " if found and found.bundled and sample else ""
     return from_blocks(
         [records[own].T for own in exchange(home, sizes, heterogeneity, way)],
+        weights=weights,
         name=SOURCES[name].title,
         image_shape=(side, side),
         note=f"{told}{len(home):,} images of {side} × {side} pixels, {centred}.",
