@@ -9,6 +9,8 @@ A file has the paper's own fields, then
     list, so that every method of a table is run with the same.
 ``[other_data]``
     How the data of an experiment, by its key, differ from the paper's.
+``[as_run]``
+    How a series, by its name, was run where that is not as stated: it joins what is ``open``.
 ``[[groups]]``
     Entries of one place. What a group says holds for its entries unless they say otherwise;
     ``{method}``, ``{row}`` and ``{column}`` in ``says`` stand for the entry's own.
@@ -136,7 +138,7 @@ class Entry:
     any_size: bool = False
     #: Whether one violation proves it false, as of a theorem.
     counterexample: bool = False
-    #: What the paper leaves open, so that no run is the one that it states.
+    #: What the paper leaves open, or how ours was run, so that no run is the one that it states.
     open: str = ""
     #: How our data differ from the paper's: no run of ours is the one that it states, agree or not.
     other_data: str = ""
@@ -308,7 +310,7 @@ def read(text: str, called: str) -> Paper:
         name: tuple(made(Reading, one, f"“{called}”, reading “{name}”,") for one in rows)
         for name, rows in file.pop("readings", {}).items()
     }
-    entries, other_data = [], file.pop("other_data", {})
+    entries, other_data, as_run = [], file.pop("other_data", {}), file.pop("as_run", {})
     for group in file.pop("groups", []):
         for own in group.pop("entries", []):
             values = {"paper": file.get("key", ""), **group, **own}
@@ -317,6 +319,9 @@ def read(text: str, called: str) -> Paper:
                 row for name in values.get("stated", []) for row in _listed(stated, name, where)
             ]
             values.setdefault("other_data", other_data.get(values.get("experiment"), ""))
+            series = *values.get("each", ()), values.get("series", "")
+            ran = (as_run.get(one, "") for one in series)
+            values["open"] = " ".join(filter(None, (values.get("open", ""), *ran)))
             name = values.pop("readings", "")
             values["readings"] = list(_listed(readings, name, where)) if name else []
             entry = made(Entry, values, where)

@@ -207,13 +207,15 @@ def _open(
         reasons.append(f"On ours these agree, which does not decide: {some}.")
     wide = sum(one.wide for one in counted)
     if wide:
-        where = "" if len(counted) == 1 else f" in {wide} of {len(counted)} readings"
+        where = f" in {wide} of {len(counted)} readings" * (len(counted) > 1)
         reasons.append(
             f"What is printed lies within our range{where}, which rests on too few starts or is "
             "widely spread."
         )
-    if any(one.seeds < SEEDS and not one.exact for one in counted):
-        reasons.append(f"Ours is from fewer than {SEEDS} seeds.")
+    few = sum(one.seeds < SEEDS and not one.exact for one in counted)
+    if few:
+        where = f" in {few} of {len(counted)} readings" * (len(counted) > 1)
+        reasons.append(f"Ours is from fewer than {SEEDS} seeds{where}.")
     for names, what in ((unreached, "whose runs did not get there"), (untried, "without a run")):
         if names:
             some = "; ".join(names[:3]) + ("; ..." if len(names) > 3 else "")

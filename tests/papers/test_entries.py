@@ -52,6 +52,12 @@ def test_what_a_group_says_holds_for_its_entries():
     assert first.readings == second.readings and first.readings[0].changes == {"stop": 2.0}
 
 
+def test_how_a_series_was_run_joins_what_is_open_in_every_entry_that_reads_it():
+    text = changed('method = "FAPS", contra', 'method = "FAPS", series = "S", open = "O.", contra')
+    first, second = read(text.replace("[[groups]]", '[as_run]\nS = "R."\n[[groups]]'), "a").entries
+    assert (first.open, second.open) == ("", "O. R.")
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -80,6 +80,13 @@ def test_how_many_readings_agree_too_widely_is_counted():
     assert "within our range in 2 of 2 readings" in both.why
 
 
+def test_how_many_readings_have_too_few_seeds_is_counted():
+    assert "fewer than 3 seeds." in judge(NUMBER, results(cells(9.0, 9.0))).why
+    several = replace(NUMBER, readings=(LATER, UNTRIED))
+    one = judge(several, results(cells(9.0, 9.0, 9.0), cells(8.0, 8.0, measure="m, later")))
+    assert "fewer than 3 seeds in 1 of 2 readings." in one.why
+
+
 def test_what_a_run_has_chosen_is_a_reading():
     """Of Figure 1 the text names neither data nor clients, and its errors are not scaled."""
     for name in ("very-few", "figure-1a"):
