@@ -39,6 +39,7 @@ from fedpca_core.study.pca_settings import ConvergeSettings
 from fedpca_core.study.world import PROBLEMS
 
 #: What is compared, the most telling first: the method's own cells may be all there is time for.
+#: “FAPS, as printed” is a key of stored cells and not to the letter: `faps.toml`, as_run, says how.
 COMPARED: Mapping[str, Callable[[int], Algorithm]] = {
     "FAPS, 5 inner steps": lambda p: FAPS(p, inner_rule="fixed", inner_steps=5),
     "Block Krylov": BlockKrylov,

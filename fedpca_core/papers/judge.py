@@ -260,7 +260,7 @@ def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[st
     one, then that which excludes fewest, then that which sets fewest lines aside. What it does not
     give stays undetermined, whatever other readings give; and so do all where it gives no more than
     half: a number that it misses speaks against a reading as much as one that it gives speaks for
-    it. Numbers that follow from one count as one.
+    it. Numbers that follow from one count as one; a smaller run counts where none is of full size.
 
     ``row``: Verdicts by the name of their entry.
     ``again``: Names of those that quote a number of the row once more, which count nothing.
@@ -268,7 +268,8 @@ def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[st
     once = {name: found for name, found in row.items() if name not in again}
     given, missed, aside = Counter[str](), Counter[str](), Counter[str]()
     for found in once.values():
-        for one in found.tried:
+        at_papers = any(one.size == "paper" for one in found.tried)
+        for one in (one for one in found.tried if one.size == "paper" or not at_papers):
             count = given[one.reading] + one.agrees
             given[one.reading] = min(count, 1) if one.follows else count
             missed[one.reading] += not (one.agrees or one.wide)

@@ -224,6 +224,19 @@ def test_numbers_of_a_row_come_from_one_reading():
     assert {verdict.word for verdict in together(whole).values()} == {"reproduced"}
 
 
+def test_a_smaller_run_does_not_count_beside_one_of_the_papers_size():
+    stated = Tried(STATED, 1.0, 1.0, 1.0, 3, "paper", agrees=False)
+    later = replace(stated, reading="later", agrees=True)
+    small = replace(later, reading="small", size="live")
+    row = {name: Verdict("reproduced under a reading", "", (small, stated, later)) for name in "ab"}
+    assert "“later” gives 2 of the 2 numbers of the same runs." in together(row)["a"].why
+    only = {
+        name: Verdict("undetermined", "", (replace(stated, size="live"), small)) for name in "ab"
+    }
+    found = together({"a": less, "b": less})["a"]
+    assert [one.reading for one in found.tried] == ["small", STATED]
+
+
 def test_what_is_read_off_the_cells():
     other = cells(1.0, 2.0, series="B", part="1")
     made = results(cells(2.0, 4.0, part="1"), cells(4.0, 1.0, part="2"), other)("e")["paper"]
