@@ -41,7 +41,7 @@ STILL = """(() => {
 })()"""
 
 # What is expected may take long on a machine with other work, and costs nothing where it does not.
-expect.set_options(timeout=60_000)
+expect.set_options(timeout=180_000)
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +63,7 @@ def context(chromium):
     context = chromium.new_context(reduced_motion="reduce")
     context.add_init_script(STILL)
     context.add_init_script(LINE)
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(180_000)
     stays = context.new_page()
     stays.route("**", lambda request: request.fulfill(body=""))
     stays.goto("http://127.0.0.1/")  # a site has no port, so this is that of every server here

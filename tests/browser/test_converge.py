@@ -243,7 +243,7 @@ def test_everything_comes_in_one_archive_with_one_click(open_page, dashboard):
         page.get_by_role("button", name="Share").wait_for()
     drawn(page)
     page.get_by_role("button", name="Share").click()
-    with page.expect_download(timeout=90_000) as download:
+    with page.expect_download(timeout=180_000) as download:
         page.get_by_role("button", name="Download everything").click()
     with zipfile.ZipFile(download.value.path()) as files:
         names = files.namelist()

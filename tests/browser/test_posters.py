@@ -240,7 +240,7 @@ def test_on_a_live_page_it_stands_until_the_first_result(hung, posters, open_pag
         digest = stands.get_attribute("data-digest")
         stands.evaluate("(node) => { window.stood = node; }")
         expect(table).to_have_count(0)  # what the poster does not have comes with the result
-    expect(table).to_be_visible(timeout=120_000)
+    expect(table).to_be_visible(timeout=240_000)
     expect(mark).to_have_count(0)
     assert stands.get_attribute("data-digest") == digest  # the same numbers
     assert stands.evaluate("(node) => node === window.stood")  # in the same place

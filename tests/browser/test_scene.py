@@ -140,16 +140,16 @@ def test_the_story_is_walked_by_keyboard_alone(open_page):
 
     endings = []
     for step in "1234567":
-        expect(page.locator("h1")).to_have_text(CHAPTERS[step].title, timeout=20_000)
-        page.wait_for_url(f"**step={step}*", timeout=20_000)
+        expect(page.locator("h1")).to_have_text(CHAPTERS[step].title, timeout=180_000)
+        page.wait_for_url(f"**step={step}*", timeout=180_000)
         ending = page.locator(".fp-late")
         expect(ending).to_have_count(0)
         # The button that turned the page stands right after the one that shows the run.
         press("story_show", "Tab" if step == "1" else "Shift+Tab")
-        expect(ending).to_be_visible(timeout=60_000)
+        expect(ending).to_be_visible(timeout=180_000)
         endings.append(ending.inner_text())
         plot = page.locator(".fp-plot").nth(1 if step == "7" else 0)
-        expect(plot).to_contain_text("your guess", timeout=20_000)
+        expect(plot).to_contain_text("your guess", timeout=180_000)
         press("story_next")
     assert len(set(endings)) == 7
     assert "masking is not privacy" in endings[3]
@@ -173,10 +173,10 @@ def test_a_lecture_plays_with_space_and_turns_with_n_and_p(open_page):
         page.get_by_role("button", name="Full screen").click()
         page.wait_for_function("(whole) => !document.fullscreenElement === !whole", arg=whole)
     page.keyboard.press("n")
-    expect(page.locator("h1")).to_have_text(CHAPTERS["3"].title, timeout=20_000)
+    expect(page.locator("h1")).to_have_text(CHAPTERS["3"].title, timeout=180_000)
     settled(page)
     page.keyboard.press("p")
-    expect(page.locator("h1")).to_have_text(CHAPTERS["2"].title, timeout=20_000)
+    expect(page.locator("h1")).to_have_text(CHAPTERS["2"].title, timeout=180_000)
     assert page.locator("[data-testid=stSidebar]").is_hidden()
 
 

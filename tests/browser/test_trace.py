@@ -56,7 +56,7 @@ def test_a_masked_file_is_replayed_at_once_and_what_would_have_stopped_it_is_a_c
     replayed = page.get_by_role("switch", name="Replay FAPS behind its mask")
     expect(replayed).to_be_checked()
     page.get_by_text("Try what would have stopped it").click()
-    expect(page.get_by_text("the answer is gone as well")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("the answer is gone as well")).to_be_visible(timeout=180_000)
     expect(page.get_by_role("region", name="Defences")).to_be_visible()
     assert "remedy=true" in page.url
     page.get_by_text("Replay FAPS behind its mask").click()

@@ -155,13 +155,13 @@ def _texts(node: ast.expr) -> list[str]:
     return [part for part in parts if isinstance(part, str)]
 
 
-def settled(page, seconds: float = 60.0) -> None:
+def settled(page, seconds: float = 180.0) -> None:
     """Wait until the page rests; fail if it does not."""
     took = page.evaluate(_SETTLED, seconds * 1000)
     assert took >= 0, f"{page.url} did not come to rest within {seconds:g} s"
 
 
-def drawn(page, seconds: float = 120.0) -> None:
+def drawn(page, seconds: float = 240.0) -> None:
     """Wait until the page rests, no job runs, and every chart stands."""
     settled(page, seconds)
     try:
