@@ -100,9 +100,9 @@ def experiment() -> None:
 
     @st.fragment(key="known")
     def known() -> None:
-        if job.done and job.result is not None and chapter is None and job.result.other is None:
-            offer(job.result.findings[-1], settings, controls)
         with st.container(horizontal=True, key="after_scene"):
+            if job.done and job.result is not None and chapter is None and not job.result.other:
+                offer(job.result.findings[-1], settings, controls)
             door(settings.carried(AttackSettings), "Attack this run")
             door(settings.carried(ConvergeSettings), "Compare all methods on it")
         if job.result is not None:
