@@ -116,7 +116,7 @@ class Controls(Generic[S]):
         """
         # Asked once: Streamlit's answer for a key that is absent is an exception.
         held = set(st.session_state) - set(st.query_params)
-        for key in held & {parameter.key for parameter in self.parameters.values()}:
+        for key in held & {"_turned", *(one.key for one in self.parameters.values())}:
             st.session_state.pop(key)
         st.session_state["_page_of_dials"] = self.settings_class.kind
 

@@ -74,10 +74,7 @@ class Run(ABC):
 
     @abstractmethod
     def collect(self, plan: Plan, server: ServerState) -> tuple[Plan, Inbox, Finish]:
-        """What the server receives of a round, the plan for those who sent it, and their end.
-
-        ``plan``: Its downlink is what arrives.
-        """
+        """What the server receives of a round, the plan for those who sent it, and their end."""
 
     # ------------------------------------------------------------------ the loop
     def __iter__(self) -> Iterator[Round]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import replace
-from itertools import islice
 
 import pytest
 
 from fedpca_core.questions.catalogue import STUDIES
 from fedpca_core.questions.told import TOLD
 from fedpca_core.questions.trace.opened import example
+from fedpca_core.steps import outcome
 
 #: Of the one that takes minutes otherwise.
 SMALL = {"defences": {"features": 10, "components": 2, "samples": 40, "rounds": 10, "budget": 100}}
@@ -26,11 +25,12 @@ def test_what_a_study_publishes_on_its_way_is_drawn(key):
         settings = replace(settings, **dict([study.opened_by]))
     data = example() if key == "opened" else None
     drawn = []
-    with closing(study.run(settings, data)) as run:
-        for step in islice(run, 400):
-            if step.result is None or any(step.result is one for one in drawn):
-                continue
+
+    def watch(step):
+        if step.result is not None and not any(step.result is one for one in drawn):
             drawn.append(step.result)
             list(TOLD[key](step.result, settings))
-            if len(drawn) == STATES:
-                break
+        return len(drawn) < STATES
+
+    found = outcome(study.run(settings, data), watch)
+    assert found is not None and list(TOLD[key](found, settings))

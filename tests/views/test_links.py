@@ -298,3 +298,13 @@ def test_a_link_leads_to_one_row_of_a_paper() -> None:
     assert way_back.startswith("Choose a row")
     box.set_value(first)
     assert "out of scope" in said(at_rest(app)) and "Printed: 207." not in said(app)
+
+
+def test_a_dial_that_was_turned_on_another_page_says_nothing_of_this_one(monkeypatch):
+    """It may have had a value there that is none here."""
+    app = AppTest.from_file(str(ROOT / "pages" / "home.py"), default_timeout=60)
+    app.query_params.update({"clients": "3", "perclient": "10", "rounds": "10"})
+    app.session_state["_turned"] = "epsilon", 3.3
+    app.session_state["_page_of_dials"] = "converge"
+    at_rest(app)
+    assert not app.exception and "_turned" not in app.session_state

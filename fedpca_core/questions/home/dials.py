@@ -67,6 +67,9 @@ class NextSteps(LivePicture):
     title = "One step on every dial"
     look: ClassVar[Mapping[str, Any]] = {}
 
+    def cost(self, settings: SceneSettings, data: OwnData | None = None) -> Cost:
+        return super().cost(settings, data).times(2 * len(DIALS))
+
     def pieces(self, settings: SceneSettings) -> Sequence[SceneSettings]:
         described, idle = settings.parameters(), settings.idle()
         steps = ((name, by * _step(described[name])) for name in DIALS for by in (1, -1))
