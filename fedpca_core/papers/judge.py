@@ -205,13 +205,12 @@ def _open(
     if agreeing:
         some = f"{'; '.join(agreeing)} (of {len(counted)} readings)"
         reasons.append(f"On ours these agree, which does not decide: {some}.")
-    wide = sum(one.wide for one in counted)
+    wide = sum(one.wide and (one.exact or one.seeds >= SEEDS) for one in counted)
     if wide:
         where = f" in {wide} of {len(counted)} readings" * (len(counted) > 1)
-        reasons.append(
-            f"What is printed lies within our range{where}, which rests on too few starts or is "
-            "widely spread."
-        )
+        spread = f"What is printed lies within our range{where}, which is too wide to tell."
+        usual = f"Most seeds bear it out{where}, and fewer than three quarters of them."
+        reasons.append(spread if entry.kind == "number" else usual)
     few = sum(one.seeds < SEEDS and not one.exact for one in counted)
     if few:
         where = f" in {few} of {len(counted)} readings" * (len(counted) > 1)
@@ -283,7 +282,7 @@ def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[st
         others = f"{sum(one.agrees for one in with_it)} of the {len(with_it)} others"
         says = f"“{best}” takes {len(once) - len(with_it)} of the {len(once)} numbers of the same "
         says += f"runs from the paper and gives {others}, which follow from one"
-    if equal := [*given.values()].count(given[best]) - 1:
+    elif equal := [*given.values()].count(given[best]) - 1:
         says += f" (as {'does one other' if equal == 1 else f'do {equal} others'})"
     decided = {}
     for name, found in row.items():

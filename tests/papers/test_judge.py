@@ -61,7 +61,7 @@ def test_a_bound_that_nothing_comes_near_is_no_evidence():
 def test_an_interval_too_wide_reproduces_nothing():
     found = judge(NUMBER, results(cells(2.0, 10.0, 40.0)))
     assert found.word == "undetermined" and found.tried[0].wide
-    assert "widely spread" in found.why
+    assert "too wide to tell" in found.why
     few = judge(NUMBER, results(cells(10.0, 10.0)))
     assert few.word == "undetermined" and few.tried[0].wide
 
@@ -222,6 +222,16 @@ def test_numbers_of_a_row_come_from_one_reading():
     assert together(twice, {"d"})["b"].word == under
     whole = {"a": one(10, 10, 1), "b": one(10, 10, 10)}
     assert {verdict.word for verdict in together(whole).values()} == {"reproduced"}
+
+
+def test_a_reading_that_takes_numbers_from_the_paper_is_not_said_to_equal_others():
+    free = Tried("free", 1.0, 1.0, 1.0, 3, "paper", agrees=True)
+    bound = replace(free, reading="bound", follows=True)
+    under, no = "reproduced under a reading", replace(free, agrees=False)
+    row = {"a": Verdict(under, "", (bound, free)), "b": Verdict(under, "", (bound, no))}
+    row["c"] = Verdict("undetermined", "", (no,))
+    told = together(row)["a"].why
+    assert "“bound” takes 1 of the 3 numbers" in told and "which follow from one, which" in told
 
 
 def test_a_smaller_run_does_not_count_beside_one_of_the_papers_size():
