@@ -2,8 +2,7 @@
 
 from fedpca_core.algorithms.block_krylov import BlockKrylov
 from fedpca_core.algorithms.faps.faps import FAPS
-from fedpca_core.algorithms.fedpe import FedPE
-from fedpca_core.algorithms.fedpg import FedPG
+from fedpca_core.algorithms.fedpe_fedpg import FedPE, FedPG
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.algorithms.noisy import Noisy
 from fedpca_core.algorithms.one_round import Centralized, OneShot

@@ -13,10 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithms.consensus_tools import in_turn, smooth_gradient
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require, require_at_least, require_choice, require_positive
-from fedpca_core.linalg.stiefel import polar, uniform_frame
+from fedpca_core.linalg.stiefel import polar, transpose, uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
 from fedpca_core.protocol.algorithm import Uploads
@@ -53,8 +52,7 @@ class ConsensusADMM(Algorithm):
     #: {"random", "round robin"}: Drawn afresh each round, or in turn along shuffled lists:
     #: everybody within two passes.
     sampling: str = "random"
-    #: {"orthonormal", "uniform"}: First Z: QR of a Gaussian matrix, or uniform in [0, 1) as in the
-    #: authors' scripts.
+    #: {"orthonormal", "uniform"}: First Z: QR of a Gaussian matrix, or the authors' uniform [0, 1).
     initial: str = "orthonormal"
     #: Round from which Y_i = 0 starts afresh (the cure for a corrupted upload); 0 for never.
     dual_reset: int = 0
@@ -101,7 +99,7 @@ class ConsensusADMM(Algorithm):
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         plan = super().plan(server, round_, setting, streams)
         turns = self.sampling == "round robin"
-        present = in_turn(round_, setting, streams) if turns else plan.participants
+        present = setting.in_turn(round_, streams) if turns else plan.participants
         weights = np.full(len(present), 1.0 / len(present))
         return replace(plan, participants=present, weights=weights, local_steps=self.local_steps)
 
@@ -124,16 +122,14 @@ class ConsensusADMM(Algorithm):
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         state = dict(server)
-        if self.average == "mean":
-            state["frame"] = inbox.mean("frame")
-        elif self.average == "polar":
-            state["frame"] = polar(inbox.individual("frame")).mean(axis=0)
-        elif self.average == "printed":
-            state["frame"] = inbox.mean("shifted")
-        else:
+        if self.average == "memory":
             state["memory"] = server["memory"].copy()
             state["memory"][inbox.participants] = inbox.individual("shifted")
             state["frame"] = state["memory"].mean(axis=0)
+        elif self.average == "polar":
+            state["frame"] = polar(inbox.individual("frame")).mean(axis=0)
+        else:
+            state["frame"] = inbox.mean("shifted" if self.average == "printed" else "frame")
         return Reply(state, feedback={"frame": state["frame"]})
 
     def finish(self, data: ClientData, clients: Arrays, plan: Plan, feedback: Arrays) -> Arrays:
@@ -176,3 +172,9 @@ class ConsensusADMM(Algorithm):
 
     def first_local(self, frame: Array) -> Array:
         return frame
+
+
+def smooth_gradient(products: Array, frames: Array) -> Array:
+    """Gradient of f_i at any U: ``-4 SU + 2 SU (U^T U) + 2 U (U^T S U)``, with ``products`` SU."""
+    gram = transpose(frames) @ frames
+    return -4.0 * products + 2.0 * products @ gram + 2.0 * frames @ (transpose(frames) @ products)

@@ -9,13 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithms.noisy_answers import NoisyAnswers
+from fedpca_core.algorithms.checked_probes import NoisyAnswers
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require, require_noise
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Plan, ServerState, Setting, Start, Step
+from fedpca_core.protocol.algorithm import Plan, ServerState, Setting, Start, Step, Wrapper
 from fedpca_core.protocol.linear_answers import LinearAnswers
-from fedpca_core.protocol.wrapper import Wrapper
 from fedpca_core.streams import Streams
 
 #: Client state of the wrapper, which the wrapped method does not see.

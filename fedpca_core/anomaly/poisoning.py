@@ -13,8 +13,7 @@ import numpy as np
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.linalg.stiefel import polar
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Plan, Step
-from fedpca_core.protocol.wrapper import Wrapper
+from fedpca_core.protocol.algorithm import Plan, Step, Wrapper
 from fedpca_core.streams import Streams
 
 

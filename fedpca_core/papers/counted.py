@@ -7,8 +7,7 @@ import numpy as np
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.linalg.stiefel import random_frame
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Plan, Setting, Start, Step
-from fedpca_core.protocol.wrapper import Wrapper
+from fedpca_core.protocol.algorithm import Plan, Setting, Start, Step, Wrapper
 from fedpca_core.streams import Streams
 
 #: What servers and clients call the frame that a run starts from.

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fedpca_core.algorithms.fedpe import FedPE
-from fedpca_core.algorithms.fedpg import FedPG
+from fedpca_core.algorithms.fedpe_fedpg import FedPE, FedPG
 from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2, RATE, BiGAN, Network, training
 from fedpca_core.anomaly.autoencoder import score as reconstruction_error
 from fedpca_core.anomaly.evaluation import (

@@ -12,9 +12,8 @@ from fedpca_core.linalg.threads import one_thread
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.heterogeneity import check_heterogeneity
 from fedpca_core.problems.problem import Problem, client_weights
-from fedpca_core.problems.rotation import chosen_turns, coloured
+from fedpca_core.problems.rotation import WhiteShares, chosen_turns, coloured, white_shares
 from fedpca_core.problems.splits import checked_sizes
-from fedpca_core.problems.white import WhiteShares, white_shares
 
 #: Up to this size raw blocks are kept with the problem, and white shares remembered.
 _SMALL_BYTES = 32 * 1024**2

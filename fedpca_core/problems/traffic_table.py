@@ -17,7 +17,7 @@ from fedpca_core.problems.client_data import LARGEST
 from fedpca_core.problems.table_cleaning import NAMED, cell_numbers, client_name, distinctly_named
 from fedpca_core.problems.table_columns import features, handled, listed
 from fedpca_core.problems.table_file import read_table
-from fedpca_core.problems.traffic_files import Traffic
+from fedpca_core.problems.traffic import Traffic
 from fedpca_core.problems.traffic_schemas import HEADERLESS, attacks_in, recognise
 from fedpca_core.streams import Streams
 

@@ -94,6 +94,15 @@ class Setting:
         drawn = streams.generator("sampling", round_).choice(self.clients, size, replace=False)
         return np.sort(drawn).astype(np.int64)
 
+    def in_turn(self, round_: int, streams: Streams) -> IntArray:
+        """The same where everybody takes turns along a list that is shuffled at every pass."""
+        size = self.participants_per_round
+        list_, group = divmod(round_ - 1, -(-self.clients // size))
+        order = streams.generator("sampling", list_).permutation(self.clients)
+        # The last group of a pass is filled up from the one before it.
+        begin = min(group * size, self.clients - size)
+        return np.sort(order[begin : begin + size]).astype(np.int64)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -323,3 +332,42 @@ class Algorithm(ABC):
 
     def check(self, setting: Setting) -> None:
         check_components(self.components, setting.features)
+
+
+def _of_the_method(name: str) -> Any:
+    """What the wrapped method has under this name: what it can do, or one of its steps."""
+    return property(lambda wrapper: getattr(wrapper.method, name))
+
+
+@dataclass(frozen=True)
+class Wrapper(Algorithm):
+    """A method that changes part of another one and leaves every other step to ``method``."""
+
+    method: Algorithm
+    components: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "components", self.method.components)
+        super().__post_init__()
+
+    unwrapped = _of_the_method("unwrapped")
+    title = _of_the_method("title")
+    width = _of_the_method("width")
+    uploads = _of_the_method("uploads")
+    replayable = _of_the_method("replayable")
+    needs_individual_uploads = _of_the_method("needs_individual_uploads")
+    reuses_uploads = _of_the_method("reuses_uploads")
+    agreed = _of_the_method("agreed")
+    waits = _of_the_method("waits")
+    indispensable = _of_the_method("indispensable")
+    public_clients = _of_the_method("public_clients")
+
+    start = _of_the_method("start")
+    plan = _of_the_method("plan")
+    client = _of_the_method("client")
+    server = _of_the_method("server")
+    finish = _of_the_method("finish")
+    estimate = _of_the_method("estimate")
+    exposed = _of_the_method("exposed")
+    notes = _of_the_method("notes")
+    check = _of_the_method("check")

@@ -8,11 +8,10 @@ import numpy as np
 from fedpca_core.arrays import Arrays, put, take
 from fedpca_core.linalg.threads import one_thread
 from fedpca_core.problems.problem import Problem
-from fedpca_core.protocol.agreed import agree, check_agreed
 from fedpca_core.protocol.algorithm import Algorithm, Inbox, Plan, ServerState, Setting
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.linear_answers import LinearAnswers, check_channel
-from fedpca_core.protocol.run import Finish, Run
+from fedpca_core.protocol.run import Finish, Run, agree, check_agreed
 from fedpca_core.protocol.trace import Trace
 
 #: A block of this many bytes, freed once, makes glibc keep up to twice as much for the next run.

@@ -8,7 +8,7 @@ import pytest
 import fedpca_core as fp
 from fedpca_core.algorithms.faps import fast as faps_fast
 from fedpca_core.algorithms.faps import inner as faps_inner
-from fedpca_core.algorithms.faps import outside as faps_outside
+from fedpca_core.algorithms.faps import rules as faps_rules
 from fedpca_core.algorithms.faps.rules import InnerRule, conditions_hold
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array, IntArray
@@ -48,7 +48,7 @@ def as_printed(rule: InnerRule, data: ClientData, state: ClientState, received: 
         moved = np.stack([householder(h @ x) if h.any() else x for h, x in pairs])
         frames = np.where(going[:, None, None], moved, frames)
         if rule.follow and made.max() == 1:
-            faps_outside.follow(data, state, frames, going)
+            faps_rules.follow(data, state, frames, going)
         if rule.test == "change":
             going = going & (projector_distance(frames, before) > rule.tolerance)
         elif rule.test == "conditions":

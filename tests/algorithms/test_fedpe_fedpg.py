@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core.algorithms.consensus_tools import in_turn, losses, smooth_gradient
-from fedpca_core.algorithms.fedpe import surrogate_gradient, surrogate_value
+from fedpca_core.algorithms.admm import smooth_gradient
+from fedpca_core.algorithms.fedpe_fedpg import surrogate_gradient, surrogate_value
 from fedpca_core.linalg.stiefel import orthonormalise, polar, remove_span, transpose, uniform_frame
 from fedpca_core.metrics import admm as progress
 from fedpca_core.protocol.algorithm import Setting
@@ -66,7 +66,7 @@ def test_gradient_of_the_loss_off_the_manifold():
     frame = generator.standard_normal((7, 3))
 
     def value(at):
-        return float(losses(np.trace(covariance), covariance @ at, at))
+        return float(progress.losses(np.trace(covariance), covariance @ at, at))
 
     assert value(frame) == pytest.approx(
         np.linalg.norm(root - frame @ frame.T @ root) ** 2 / 9, rel=1e-12
@@ -296,7 +296,7 @@ def test_taking_turns_reaches_everybody_within_two_passes():
         participation=0.2,
     )
     size = setting.participants_per_round
-    rounds = [in_turn(index, setting, Streams(0)) for index in range(1, 41)]
+    rounds = [setting.in_turn(index, Streams(0)) for index in range(1, 41)]
     assert all(len(set(drawn)) == size for drawn in rounds)
     passes = -(-23 // size)
     for begin in range(0, 40 - passes + 1, passes):

@@ -17,11 +17,10 @@ from fedpca_core.linalg.stiefel import orthonormalise, procrustes
 from fedpca_core.privacy import account
 from fedpca_core.privacy.accounting import releases_made, spent, within
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol.algorithm import Setting
+from fedpca_core.protocol.algorithm import Setting, Wrapper
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace_file import save_trace
-from fedpca_core.protocol.wrapper import Wrapper
 from fedpca_core.questions.trace.opened import OpenedRun, OpenedSettings
 from fedpca_core.steps import outcome
 from fedpca_core.streams import Streams

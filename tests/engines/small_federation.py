@@ -12,10 +12,9 @@ from flwr.app import Message
 
 from fedpca_core.arrays import IntArray
 from fedpca_core.problems.problem import Problem, from_blocks
-from fedpca_core.protocol.algorithm import Algorithm, Plan, Setting
+from fedpca_core.protocol.algorithm import Algorithm, Plan, Setting, Wrapper
 from fedpca_core.protocol.simulate import Simulation
 from fedpca_core.protocol.trace import Trace
-from fedpca_core.protocol.wrapper import Wrapper
 from fedpca_core.streams import Streams
 from fedpca_flower.job import FedJob
 from fedpca_flower.server_app import run

@@ -20,7 +20,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.guarantee import FROM_THE_SEED, SIZES
 from fedpca_core.privacy import gaussian_audit
 from fedpca_core.problems import table as table_module
-from fedpca_core.problems import traffic
+from fedpca_core.problems import traffic, traffic_table
 from fedpca_core.problems.images import images
 from fedpca_core.problems.perturbation import Budget
 from fedpca_core.problems.problem import Problem
@@ -269,7 +269,7 @@ def flows(cell: str) -> bytes:
 
 def detection(cell: str, **changes: Any) -> traffic.DetectionTask:
     how = {"columns": ("bytes", "packets", "flag"), "public_schema": True, **changes}
-    read = traffic.read_traffic(flows(cell), "mine.csv", seed=1, **how)
+    read = traffic_table.read_traffic(flows(cell), "mine.csv", seed=1, **how)
     assert read.normal.shape[1] == 3 or "columns" in changes
     return traffic.prepare(
         read, clients=3, split="iid", standardising="centre", public_schema=how["public_schema"]
@@ -292,7 +292,7 @@ def test_no_flow_changes_what_becomes_of_the_others(cell: str) -> None:
 
 
 def test_traffic_that_was_looked_at_is_not_covered() -> None:
-    looked = traffic.read_traffic(flows("4"), "mine.csv", seed=1)
+    looked = traffic_table.read_traffic(flows("4"), "mine.csv", seed=1)
     task = traffic.prepare(looked, clients=3, standardising="centre")
     with pytest.raises(InvalidInput, match="rows with empty cells left out by looking"):
         task.private(EPSILON, DELTA, CLIP, Streams(0), mean_share=0.1, mean_clip=9.0)

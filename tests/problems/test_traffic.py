@@ -29,7 +29,7 @@ def csv(table, **options):
 
 
 def read(table, **options):
-    return traffic.read_traffic(csv(table), "mine.csv", **options)
+    return traffic_table.read_traffic(csv(table), "mine.csv", **options)
 
 
 def other_table(rows=200):
@@ -63,7 +63,7 @@ def test_a_public_csv_is_recognised_and_nothing_is_lost():
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 def test_separators_and_capitals(separator):
     table = unsw_table().rename(columns=str.upper)
-    found = traffic.read_traffic(csv(table, sep=separator), "mine.csv")
+    found = traffic_table.read_traffic(csv(table, sep=separator), "mine.csv")
     assert len(found.test) == 50 + 60
 
 
@@ -73,7 +73,7 @@ def test_the_files_of_nsl_kdd_have_no_header():
     rows = rows.astype(object)
     rows["protocol_type"], rows["service"], rows["flag"] = "tcp", "http", "SF"
     rows["attack"] = np.where(np.arange(120) % 3 == 0, "neptune", "normal")
-    found = traffic.read_traffic(csv(rows, header=False), "KDDTest+.txt")
+    found = traffic_table.read_traffic(csv(rows, header=False), "KDDTest+.txt")
     assert found.name == "NSL-KDD"
     assert len(found.feature_names) == 34
     assert found.attack.sum() == 40

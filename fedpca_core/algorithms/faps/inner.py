@@ -13,8 +13,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from fedpca_core.algorithms.faps.outside import follow, leading_direction
-from fedpca_core.algorithms.faps.rules import InnerRule, conditions_hold
+from fedpca_core.algorithms.faps.rules import InnerRule, conditions_hold, follow, leading_direction
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.linalg.stiefel import (
