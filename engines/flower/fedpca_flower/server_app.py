@@ -17,9 +17,8 @@ from flwr.serverapp import Grid, ServerApp
 from fedpca_core.arrays import Array, Arrays, IntArray, put
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.one_of_many import NoneOfMany
-from fedpca_core.protocol.run import agree, check_agreed
 from fedpca_core.protocol.algorithm import Inbox, Plan, ServerState, Setting, Uploads
-from fedpca_core.protocol.run import Finish, Run
+from fedpca_core.protocol.run import Finish, Run, agree, check_agreed
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.trace_file import save_trace
 from fedpca_core.streams import Streams
