@@ -29,54 +29,48 @@ class Counted:
 
 def counted(deployment: Deployment, client: int = 0) -> dict[Target, Counted]:
     """What counting decides, by target."""
-    found = (*_opened(deployment, client), *_closed(deployment, client))
-    return {one.target: one for one in found}
+    said = {True: _opened(deployment, client), False: _closed(deployment, client)}
+    return {
+        target: Counted(target, open_, basis)
+        for open_, found in said.items()
+        for target, basis in found.items()
+    }
 
 
-def _opened(d: Deployment, client: int) -> list[Counted]:
+def _opened(d: Deployment, client: int) -> dict[Target, str]:
+    rank, whole = d.rank(client), ""
+    once = "as soon as it takes part: " if d.participation < 1 else ""
     if d.sums or not d.exact:
-        return []
-    rank = d.rank(client)
-    whole = ""
+        return {}
+    if d.uploads is Uploads.EIGENVECTORS:
+        return {Target.LEADING: f"{once}the client sends its own leading space"}
     if d.uploads is Uploads.MATRIX:
-        whole = "the client sends its whole matrix"
+        whole = f"{once}the client sends its whole matrix"
     elif d.uploads is Uploads.PRODUCTS and d.algorithm.steps(1) == 1 and d.components >= rank:
         whole = (
-            f"its first message answers {plural(d.components, 'random column')}, and its matrix "
-            f"has at most {plural(rank, 'direction')}"
+            f"{once}its first message answers {plural(d.components, 'random column')}, and its "
+            f"matrix has at most {plural(rank, 'direction')}"
         )
-    if whole:
-        if d.participation < 1:
-            whole = f"as soon as it takes part: {whole}"
-        follows = f"it follows from the covariance: {whole}"
-        return [Counted(Target.COVARIANCE, True, whole), Counted(Target.LEADING, True, follows)]
-    if d.uploads is Uploads.EIGENVECTORS:
-        once = "as soon as it takes part: " if d.participation < 1 else ""
-        return [Counted(Target.LEADING, True, f"{once}the client sends its own leading space")]
-    return []
+    follows = {Target.LEADING: f"it follows from the covariance: {whole}"}
+    return {Target.COVARIANCE: whole} | follows if whole else {}
 
 
-def _closed(d: Deployment, client: int) -> list[Counted]:
-    found = []
+def _closed(d: Deployment, client: int) -> dict[Target, str]:
+    found = {}
     tied = 0 if d.centring == "none" else 1
     if not d.on_a_grid and d.held(client) >= _ROTATED + tied:
-        found.append(
-            Counted(
-                Target.RECORDS,
-                False,
-                "all that is sent is made of second moments, which stay the same when records are "
-                "turned among each other, and real numbers lie on no grid that tells by how much",
-            )
+        found[Target.RECORDS] = (
+            "all that is sent is made of second moments, which stay the same when records are "
+            "turned among each other, and real numbers lie on no grid that tells by how much"
         )
     covered = d.centring == "none" or d.mean_paid
     if d.guarantee is None or not d.guarantee.private or not covered:
         return found
     most = permitted_ranking(d.guarantee.mu)
     if most <= CLOSED_RANKING:
-        said = (
+        found[Target.MEMBERSHIP] = said = (
             f"no attack on one release tells which of two records is in it in more than {most:.0%} "
             f"of pairs: {d.guarantee.sentence().rstrip('.')}"
         )
-        found.append(Counted(Target.MEMBERSHIP, False, said))
-        found.append(Counted(Target.NEWCOMER, False, f"the first run does not hold it, and {said}"))
+        found[Target.NEWCOMER] = f"the first run does not hold it, and {said}"
     return found

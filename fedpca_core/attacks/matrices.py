@@ -114,18 +114,15 @@ def _low_rank(view: Transcript, deployment: Deployment, client: int) -> Iterator
 
 @_round_by_round
 def _model(view: Transcript, deployment: Deployment, client: int) -> Iterator[Belief]:
-    """Uploads that are models of the client's data, read as they are."""
+    """Uploads that are models of the client's data, or sums of them, read as they are."""
     last = Belief.nothing(view.features)
     for exchange in view.exchanges:
-        if sent := arrived(exchange, client):
-            last = _of_model(sent, view, deployment, client) or last
+        last = _of_model(arrived(exchange, client), deployment, client) or last
         yield last
 
 
-def _of_model(
-    sent: dict[str, Array], view: Transcript, deployment: Deployment, client: int
-) -> Belief | None:
-    n, samples = view.features, int(view.samples[client])
+def _of_model(sent: dict[str, Array], deployment: Deployment, client: int) -> Belief | None:
+    n, samples = deployment.features, deployment.held(client)
     for array in sent.values():
         if (matrix := unpacked(array, n)) is not None:
             return Belief.of_factor(factor_of(matrix, samples))
@@ -154,7 +151,7 @@ def _span(
         if not sent:
             continue
         if "eigenvectors" not in sent:  # they came with their sizes
-            read = _of_model(sent, view, deployment, client)
+            read = _of_model(sent, deployment, client)
             return _at_the_end(read or last, len(view.exchanges))
         vectors = sent["eigenvectors"]
         last = Belief.of_frame(vectors[:, : deployment.rank(client)])
@@ -221,21 +218,6 @@ def changing(view: Transcript) -> bool:
     """Whether other clients stand behind some sums than behind the first."""
     first = view.exchanges[0].sum_weights > 0
     return any(not np.array_equal(one.sum_weights > 0, first) for one in view.exchanges)
-
-
-@_round_by_round
-def _summed_model(view: Transcript, deployment: Deployment, client: int) -> Iterator[Belief]:
-    """Sums of models: what they say of all clients together."""
-    for exchange in view.exchanges:
-        found = Belief.nothing(view.features)
-        for array in (exchange.sums or {}).values():
-            if (matrix := unpacked(array, view.features)) is not None:
-                found = Belief.of_factor(factor_of(matrix, deployment.held(client)))
-                break
-            if array.shape[:1] == (view.features,):
-                found = Belief.of_frame(array)
-                break
-        yield found
 
 
 def _replayed(
@@ -397,7 +379,7 @@ MATRIX_ATTACKS = (
     ),
     MatrixAttack("model", "the model as it was sent", _MODELS, _at_once, _model),
     MatrixAttack("sums", "sums over the clients", _ADDED_ANSWERS, _solving, _sums),
-    MatrixAttack("summed_model", "the mean of the models", _ADDED_MODELS, _at_once, _summed_model),
+    MatrixAttack("summed_model", "the mean of the models", _ADDED_MODELS, _at_once, _model),
     MatrixAttack(
         "replay", "replay of the update", _replayable, _replaying, _replayed, searches=True
     ),

@@ -6,7 +6,7 @@ equation in *all* clients' matrices, and enough of them single out each client.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from fedpca_core.attacks.linear_system import LinearSystem, is_single_precision
 from fedpca_core.errors import InvalidInput, check_client, require
 from fedpca_core.protocol.transcript import Transcript
 
+#: A sum of answers, the frames that were answered by client, and everybody's weights in it.
+_Sum = tuple[Array, dict[int, Array], Array]
 #: A direction is a client's alone when so little of it belongs to the others.
 _ALONE = 1e-8
 
@@ -38,13 +40,6 @@ def pooled_rounds(transcript: Transcript, client: int = 0) -> Iterator[Estimate]
     of the client's own matrix that the sums determine."""
     for stage in _growing(transcript, client):
         yield _solved(*stage, transcript, client)
-
-
-@dataclass(frozen=True)
-class _Sum:
-    value: Array
-    frames: dict[int, Array]
-    weights: Array
 
 
 def _sums(transcript: Transcript, client: int) -> Iterator[_Sum]:
@@ -74,7 +69,7 @@ def _sums(transcript: Transcript, client: int) -> Iterator[_Sum]:
         answered.update(dict.fromkeys(exchange.participants.tolist(), downlink["frame"]))
         members = np.flatnonzero(exchange.sum_weights > 0).tolist()
         frames = {member: answered[member] for member in members}
-        yield _Sum(sums["product"], frames, exchange.sum_weights)
+        yield sums["product"], frames, exchange.sum_weights
 
 
 def _growing(transcript: Transcript, client: int) -> Iterator[tuple[LinearSystem, bool]]:
@@ -88,15 +83,16 @@ def _growing(transcript: Transcript, client: int) -> Iterator[tuple[LinearSystem
     yield system, joint
     for one in _sums(transcript, client):
         sums.append(one)
-        if not joint and client in sums[0].frames and _alike(one, sums[0]):
-            system = system.with_pair(one.frames[client], one.value / one.weights.sum())
+        value, frames, weights = one
+        if not joint and client in sums[0][1] and _alike(one, sums[0]):
+            system = system.with_pair(frames[client], value / weights.sum())
+        elif joint:
+            system = _with_sum(system, one, transcript.weights)
         else:
-            if not joint:
-                rows = transcript.clients * transcript.features
-                system = LinearSystem(np.zeros((rows, 0)), np.zeros((transcript.features, 0)))
-                for earlier in sums[:-1]:
-                    system = _with_sum(system, earlier, transcript.weights)
-            system, joint = _with_sum(system, one, transcript.weights), True
+            rows = transcript.clients * transcript.features
+            system, joint = LinearSystem(np.zeros((rows, 0)), np.zeros_like(value[:, :0])), True
+            for earlier in sums:
+                system = _with_sum(system, earlier, transcript.weights)
         yield system, joint
 
 
@@ -117,9 +113,8 @@ def _solved(system: LinearSystem, joint: bool, transcript: Transcript, client: i
 
 def _alike(one: _Sum, first: _Sum) -> bool:
     """Whether a sum is over the same clients as the first, all of which answer one broadcast."""
-    frames = list(one.frames.values())
-    same = np.array_equal(one.weights, first.weights)
-    return same and all(frame is frames[0] for frame in frames)
+    _, frames, weights = one
+    return np.array_equal(weights, first[2]) and len({id(frame) for frame in frames.values()}) == 1
 
 
 def mean_system(transcript: Transcript, client: int) -> LinearSystem:
@@ -138,11 +133,11 @@ def mean_system(transcript: Transcript, client: int) -> LinearSystem:
 
 def _with_sum(system: LinearSystem, one: _Sum, weights: Array) -> LinearSystem:
     """One more sum, in the unknowns ``sqrt(w_i) S_i``."""
-    features, columns = one.value.shape
-    stack = np.zeros((len(weights), features, columns))
-    for member, frame in one.frames.items():
-        stack[member] = one.weights[member] / np.sqrt(weights[member]) * frame
-    grown = system.with_pair(stack.reshape(-1, columns), one.value)
+    value, frames, shares = one
+    stack = np.zeros((len(weights), *value.shape))
+    for member, frame in frames.items():
+        stack[member] = shares[member] / np.sqrt(weights[member]) * frame
+    grown = system.with_pair(stack.reshape(-1, value.shape[1]), value)
     # Seen from the frames: scaled by a weight they are no float32 numbers any more.
-    single = all(is_single_precision(frame) for frame in one.frames.values())
+    single = all(map(is_single_precision, frames.values()))
     return replace(grown, single_precision=system.single_precision and single)

@@ -82,7 +82,7 @@ def test_the_truth_reproduces_the_uploads_whatever_the_rule():
 def test_round_one_leaks_the_penalty_the_norm_and_a_block():
     algorithm = faps(2, 3)
     run = transcript(SMALL, algorithm, 2)
-    setup = Setup.of(run, algorithm, 0, TRACE, seeded=True, noise=0.0)
+    setup = Setup(run, algorithm, 0, TRACE, seeded=True, noise=0.0)
     assert setup.leak is not None
     private = setup.basis.T @ truth(SMALL) @ setup.basis
     norm = float(np.linalg.norm(private, 2))

@@ -130,7 +130,7 @@ class Replaying:
         require_at_least("The number of starts", starts, 1)
         require_at_least("The number of evaluations", evaluations, 1)
         require(noise >= 0, f"The stated noise must be at least 0, not {noise}.")
-        self._setup = Setup.of(transcript, method, client, trace, seeded=seeded, noise=noise)
+        self._setup = Setup(transcript, method, client, trace, seeded=seeded, noise=noise)
         model = self._setup.model
         size = 8 * model.size * max(model.size, len(seen) * model.features * model.components)
         require(

@@ -62,32 +62,11 @@ class Leak:
         return result
 
 
-@dataclass(frozen=True)
 class Setup:
-    """A replay ready to be searched."""
+    """A replay ready to be searched; see `Replaying` for the parameters."""
 
-    model: FapsReplay
-    #: (features, dimensions) float64: Orthonormal; original coordinates = basis @ the guesses'.
-    basis: Array
-    #: asked, reach: The matrix is zero outside so many leading coordinates. A guess begins between
-    #: the two: few records have little in the frames, which are the coordinates before.
-    asked: int
-    reach: int
-    #: prior, public: The public guess in the guesses' coordinates, and in those of the data.
-    prior: Array
-    public: Array
-    #: Least and most trace of the random starts.
-    traces: tuple[float, float]
-    #: Relative residual that counts as explained.
-    tolerance: float
-    #: first, every: Extra equations of the first fit, and of all fits.
-    first: Sequence[Extra]
-    every: Sequence[Extra]
-    leak: Leak | None
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         transcript: Transcript,
         algorithm: FAPS,
         client: int,
@@ -95,8 +74,7 @@ class Setup:
         *,
         seeded: bool,
         noise: float,
-    ) -> Setup:
-        """Prepare a replay of one client; see `Replaying` for the parameters."""
+    ) -> None:
         messages = [
             Message(exchange.round, exchange.downlink["frame"], _product(exchange.uploads)[row])
             for exchange, row in transcript.seen(client)
@@ -105,32 +83,35 @@ class Setup:
         leaking = seeded and not algorithm.private_start
         # Rounding or noise in round 1 would be frozen into S, so there the leak is only a start.
         exact = leaking and not single and noise == 0
-        basis, asked, reach = np.eye(transcript.features), 0, transcript.features
+        features = transcript.features
+        #: (features, dimensions) float64: Orthonormal; original coordinates = basis @ the guesses'.
+        self.basis = np.eye(features)
+        #: asked, reach: The matrix is zero outside so many leading coordinates. A guess begins
+        #: between the two: few records have little in the frames, which are the coordinates before.
+        self.asked, self.reach = 0, features
+        self.leak: Leak | None = None
         if leaking:
             # Unit vectors for the first broadcast: QR returns it up to signs, which are put back.
             first = messages[0].frame
-            basis = np.concatenate([first, complement(first)], axis=1)
+            self.basis = np.concatenate([first, complement(first)], axis=1)
             frames, uploads = zip(*((each.frame, each.upload) for each in messages), strict=True)
-            read = read_span(frames, uploads) if exact else None
-            basis, asked, reach = read or (basis, asked, reach)
-            # What S_i has in later frames nothing tells, so there a guess has all directions.
-            asked = asked if asked == first.shape[1] else 0
-            messages = [
-                Message(each.round, basis.T @ each.frame, basis.T @ each.upload)
-                for each in messages
-            ]
-        leak = Leak.of(messages[0]) if leaking else None
-        model = FapsReplay(
+            if exact and (read := read_span(frames, uploads)) is not None:
+                self.basis, asked, self.reach = read
+                # What S_i has in later frames nothing tells, so there a guess has all directions.
+                self.asked = asked if asked == first.shape[1] else 0
+            turn = self.basis.T
+            messages = [Message(one.round, turn @ one.frame, turn @ one.upload) for one in messages]
+            self.leak = Leak.of(messages[0])
+        self.model = model = FapsReplay(
             algorithm,
             transcript,
             client,
             messages,
-            Entries.of(reach, algorithm.components if exact else 0),
+            Entries.of(self.reach, algorithm.components if exact else 0),
             fit_penalty=not exact if leaking else algorithm.private_penalty,
             fit_frame=algorithm.private_start,
         )
-        norm = leak.penalty / algorithm.penalty_factor if leak is not None else None
-        guides = Guides(None if algorithm.private_penalty or not exact else norm, trace)
+        norm = None if self.leak is None else self.leak.penalty / algorithm.penalty_factor
         least = norm if trace is None and norm is not None and norm > 0 else trace
         if least is None:
             raise InvalidInput(
@@ -138,34 +119,31 @@ class Setup:
                 "size; state the trace of S_i."
             )
         # Without a statement: from the norm to as many times the norm as there are features.
-        ratio = transcript.features if trace is None else 1
-        prior = scaled_identity(transcript.features, least * float(np.sqrt(ratio)))
-        turned = np.zeros((basis.shape[1],) * 2)
-        outside = basis[:, asked:reach]
-        turned[asked:reach, asked:reach] = outside.T @ prior @ outside
-        if asked > 0:
-            turned *= np.trace(prior) / max(np.trace(turned), np.finfo(float).tiny)
+        ratio = features if trace is None else 1
+        #: Least and most trace of the random starts.
+        self.traces = least, ratio * least
+        #: public, prior: The public guess in the coordinates of the data, and in the guesses'.
+        self.public = scaled_identity(features, least * float(np.sqrt(ratio)))
+        self.prior = np.zeros((self.basis.shape[1],) * 2)
+        inside = slice(self.asked, self.reach)
+        outside = self.basis[:, inside]
+        self.prior[inside, inside] = outside.T @ self.public @ outside
+        if self.asked > 0:
+            size = max(np.trace(self.prior), np.finfo(float).tiny)
+            self.prior *= np.trace(self.public) / size
         explained = EXPLAINED_UNITS * float(np.finfo(np.float32).eps) if single else EXPLAINED
-        every: list[Extra] = []
+        #: Relative residual that counts as explained.
+        self.tolerance = explained + 1.1 * noise
+        guides = Guides(None if algorithm.private_penalty or not exact else norm, trace)
+        #: first, every: Extra equations of the first fit, and of all fits.
+        self.first: Sequence[Extra] = [guides] if seeded else []
+        self.every: Sequence[Extra] = []
         if noise:
             # The noise variance over the prior's size per entry.
-            recorded, spread = model.target(len(messages)), float(np.vdot(turned, turned))
+            recorded, spread = model.target(len(messages)), float(np.vdot(self.prior, self.prior))
             variance = noise**2 * float(recorded @ recorded) / len(recorded)
-            least_spread = np.finfo(float).tiny
-            every = [Shrinkage(turned, variance / max(spread / turned.size, least_spread))]
-        return cls(
-            model=model,
-            basis=basis,
-            asked=asked,
-            reach=reach,
-            prior=turned,
-            traces=(least, ratio * least),
-            public=prior,
-            tolerance=explained + 1.1 * noise,
-            first=[guides] if seeded else [],
-            every=every,
-            leak=leak,
-        )
+            entry = max(spread / self.prior.size, np.finfo(float).tiny)
+            self.every = [Shrinkage(self.prior, variance / entry)]
 
     @property
     def rounds(self) -> int:
