@@ -32,7 +32,7 @@ from typing import Any, NoReturn, TextIO
 
 from threadpoolctl import threadpool_limits
 
-from fedpca_core.errors import InvalidInput, visible
+from fedpca_core.errors import InvalidInput, require, visible
 from fedpca_core.papers.experiment import Size
 from fedpca_core.papers.registry import EXPERIMENTS, entries_of, experiment
 from fedpca_core.papers.results import commit, provenance, reproduce, summary, write_results
@@ -103,11 +103,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _commands().parse_args(arguments)
     try:
         return int(given.do(given) or 0)
-    except NoFile as refusal:
-        _say(f"{refusal} Give it with --table.", sys.stderr)
-        return REFUSED
     except InvalidInput as refusal:
-        _say(str(refusal), sys.stderr)
+        more = " Give it with --table." if isinstance(refusal, NoFile) else ""
+        _say(f"{refusal}{more}", sys.stderr)
         return REFUSED
     except MemoryError:
         _say("This machine has not enough memory for that; choose smaller sizes.", sys.stderr)
@@ -138,19 +136,16 @@ def _say(text: str, where: TextIO | None = None) -> None:
 
 def _data(names: Sequence[str], given: Sequence[Path], folder: Path) -> int:
     """List all data sets, or provide some; one that cannot be had does not stop the others."""
-    wanted = [by_name(name) for name in names]
-    if not wanted:
+    if not names:
         _say(listing(folder))
-    refused = 0
-    for one in wanted:
+    status = 0
+    for one in [by_name(name) for name in names]:
         try:
-            files = provide(one, folder, given)
+            _say(f"{one.title}: {', '.join(map(str, provide(one, folder, given)))}")
         except InvalidInput as refusal:
             _say(str(refusal), sys.stderr)
-            refused += 1
-            continue
-        _say(f"{one.title}: {', '.join(map(str, files))}")
-    return 2 if refused else 0
+            status = REFUSED
+    return status
 
 
 def _settings(file: Path) -> Settings:
@@ -165,11 +160,11 @@ def _settings(file: Path) -> Settings:
 
 
 def _check(settings: Settings, out: Path | None) -> None:
-    if not isinstance(settings, CheckSettings):
-        raise InvalidInput(
-            f"This file is of the kind “{settings.kind}” and describes no deployment; write one "
-            "with “python -m fedpca_core config check”."
-        )
+    require(
+        isinstance(settings, CheckSettings),
+        f"This file is of the kind “{settings.kind}” and describes no deployment; write one with "
+        "“python -m fedpca_core config check”.",
+    )
     _run(settings, out, None)
 
 
@@ -242,11 +237,10 @@ def _changed(kind: type[Settings], changes: Sequence[str]) -> Settings:
     parameters = kind.parameters()
     for change in changes:
         name, equals, text = change.partition("=")
-        if not equals or name not in parameters:
-            raise InvalidInput(
-                f"“{change}” is not a setting; write NAME=VALUE with one of "
-                f"{', '.join(parameters)}."
-            )
+        require(
+            equals != "" and name in parameters,
+            f"“{change}” is not a setting; write NAME=VALUE with one of {', '.join(parameters)}.",
+        )
         values[name] = text.split(",") if parameters[name].many else text
     return kind(**values)
 
@@ -256,8 +250,7 @@ def _presets(name: str | None) -> None:
         for preset in PRESETS.values():
             print(f"{preset.name:<26} {preset.settings.kind:<12} {preset.point}")
         return
-    if name not in PRESETS:
-        raise InvalidInput(f"There is no preset “{name}”; use one of {', '.join(PRESETS)}.")
+    require(name in PRESETS, f"There is no preset “{name}”; use one of {', '.join(PRESETS)}.")
     print(PRESETS[name].settings.to_json())
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fedpca_core import findings
 from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.arrays import Array
-from fedpca_core.errors import require, require_whole
+from fedpca_core.errors import InvalidInput, require, require_whole
 from fedpca_core.guarantee import Guarantee
 from fedpca_core.linalg.stiefel import symmetric_part
 from fedpca_core.problems.perturbation import Trust
@@ -138,16 +138,15 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         )
         sought = min(self.n_components, rows.shape[1] - 1)
         algorithm = self._algorithm(sought)
-        private = self.epsilon is not None
         seed = self._seed()
         problem = from_records(
             rows,
             self._dealt(len(rows), seed) if groups is None else groups,
             feature_names=tuple(getattr(self, "feature_names_in_", ())),
-            public_schema=private,
+            public_schema=self.epsilon is not None,
         )
-        if private:
-            problem = self._released(problem, seed)
+        if self.epsilon is not None:
+            problem = self._released(problem, self.epsilon, seed)
         trace = simulate(
             problem,
             algorithm,
@@ -269,15 +268,14 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         order = Streams(seed).generator("data").permutation(records)
         return np.asarray(order % min(self.sites, records))
 
-    def _released(self, problem: Problem, seed: int) -> Problem:
-        require(
-            self.clip is not None,
-            "An ε needs a norm at which records are clipped; give clip=, a length that was known "
-            "before the records were seen.",
-        )
-        assert self.clip is not None and self.epsilon is not None
+    def _released(self, problem: Problem, epsilon: float, seed: int) -> Problem:
+        if self.clip is None:
+            raise InvalidInput(
+                "An ε needs a norm at which records are clipped; give clip=, a length that was "
+                "known before the records were seen."
+            )
         return problem.private(
-            self.epsilon,
+            epsilon,
             self.delta,
             self.clip,
             Streams(seed),

@@ -176,9 +176,14 @@ def _checked(answers: Sequence[Array], frames: Sequence[Array], kind: str) -> in
 
 
 def _facts(grid: float | Array, mean: Array | None, features: int) -> PublicFacts:
-    steps = np.broadcast_to(np.asarray(grid, dtype=float), (features,)).copy()
+    given = np.asarray(grid, dtype=float)
     require(
-        bool((steps > 0).all()) and bool(np.isfinite(steps).all()),
+        given.shape in ((), (features,)),
+        f"The step of a grid is one number, or {features}, one a feature.",
+    )
+    steps = np.broadcast_to(given, (features,)).copy()
+    require(
+        bool((steps > 0).all() and np.isfinite(steps).all()),
         f"The step of a grid is positive, not {np.min(steps):g}; 1 stands for whole numbers.",
     )
     told = None if mean is None else np.asarray(mean, dtype=float)

@@ -194,7 +194,7 @@ class Trial:
         }
         return replace(
             self,
-            beliefs={key: states for key, states in beliefs.items() if key not in untried},
+            beliefs=_without(beliefs, *untried),
             waiting={**self.waiting, **untried},
             taken=early(self.taken),
             newcomers=early(self.newcomers),
@@ -262,8 +262,8 @@ def trial(
     return found if truth is None else replace(found, got=compared(found, truth))
 
 
-def _without(waiting: Mapping[str, float], *keys: str) -> dict[str, float]:
-    return {key: price for key, price in waiting.items() if key not in keys}
+def _without(attacks: Mapping[str, T], *keys: str) -> dict[str, T]:
+    return {key: value for key, value in attacks.items() if key not in keys}
 
 
 def _records(
@@ -364,23 +364,16 @@ def _exact(taken: Mapping[str, Records], records: Array, deployment: Deployment)
     count, steps = records.shape[1], deployment.steps
     best, exact = "", 0
     for key, one in taken.items():
-        whole = one.whole
-        if whole is None:
+        if one.whole is None:
             continue
         grid = steps if one.step is None else np.full(len(steps), one.step)
+        found = one.whole * grid[:, None]
         if one.differences:
-            right = any(
-                scores.recovered_records(
-                    scores.above_least(turn * whole * grid[:, None]),
-                    scores.above_least(records),
-                    grid,
-                )
-                == count
-                for turn in (1, -1)
-            )
-            number = count if right else 0
+            true, turns = scores.above_least(records), map(scores.above_least, (found, -found))
+            most = max(scores.recovered_records(turned, true, grid) for turned in turns)
+            number = count if most == count else 0
         else:
-            number = scores.recovered_records(whole * grid[:, None], records, grid)
+            number = scores.recovered_records(found, records, grid)
         if number > exact:
             best, exact = key, number
     return Got.of(Target.RECORDS, best, float(exact), exact / count)

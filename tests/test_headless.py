@@ -180,7 +180,7 @@ def small(monkeypatch):
     monkeypatch.setattr(task, "synthetic", made)
     for name, value in {"FIRST": 11, "LAST": 18, "ROUNDS": 20}.items():
         monkeypatch.setattr(poisoned, name, value)
-    monkeypatch.setattr(learning, "VALUES", {"components": (2, 30)})
+    monkeypatch.setattr(learning.Sweeps, "axes", {"components": (2, 30)})
     registry = jobs.Registry()
     monkeypatch.setattr(jobs, "registry", lambda: registry)
     monkeypatch.setattr(jobs, "ABANDONED_SECONDS", 600.0)

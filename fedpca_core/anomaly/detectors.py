@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -86,16 +86,13 @@ def one_shot_covariance(detection: DetectionTask, components: int) -> Detector:
     competitor of the iterative methods: they save bytes only while
     (participations) * components stays below (features + 1)/2.
     """
-    exact = centralised(detection, components)
     features, clients = detection.problem.features, detection.problem.clients
     floats = features * (features + 1) // 2
-    return subspace_detector(
-        "One-shot covariance",
-        detection,
-        exact.frame,
+    return replace(
+        centralised(detection, components),
+        name="One-shot covariance",
         upload_floats=floats,
         bytes_total=4 * clients * (floats + features * components),
-        training_seconds=exact.training_seconds,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fedpca_core.errors import InvalidInput
+from fedpca_core.errors import require
 from fedpca_core.papers import faps, presets
 from fedpca_core.problems.table_file import SUFFIXES
 from fedpca_core.questions.anomaly.detection import Alarms, Costs, Detection
@@ -129,14 +129,14 @@ def read_settings(text: str) -> Settings:
     Raises InvalidInput: not a configuration file, an unknown kind, or a value that does not fit.
     """
     content = read_json(text)
-    if not isinstance(content, dict) or not isinstance(content.get("kind"), str):
-        raise InvalidInput(
-            "This is not a configuration file: it names no kind; use a file saved by this program "
-            "or printed by “python -m fedpca_core config”."
-        )
-    kind = content["kind"]
-    if kind not in KINDS:
-        raise InvalidInput(
-            f"There are no settings of kind “{said(kind)}”; use one of {', '.join(KINDS)}."
-        )
+    kind: Any = content.get("kind") if isinstance(content, dict) else None
+    require(
+        isinstance(kind, str),
+        "This is not a configuration file: it names no kind; use a file saved by this program or "
+        "printed by “python -m fedpca_core config”.",
+    )
+    require(
+        kind in KINDS,
+        f"There are no settings of kind “{said(kind)}”; use one of {', '.join(KINDS)}.",
+    )
     return KINDS[kind].from_file(text)

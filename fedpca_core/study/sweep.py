@@ -7,7 +7,7 @@ keeps all of them in one tidy table; medians and bands are read off it.
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -65,14 +65,17 @@ class Swept:
 class Sweep(InPieces[S, Swept], Generic[S]):
     """A study of one parameter; subclasses say which values and what to measure there."""
 
-    #: The field that varies and its values, unless the settings choose them.
+    #: The field that varies and its values, ...
     along: ClassVar[tuple[str, Sequence[Value]]]
+    #: ... or all of which ``settings.sweep`` chooses one.
+    axes: ClassVar[Mapping[str, Sequence[Value]]] = {}
 
     def parameter(self, settings: S) -> str:
-        return self.along[0]
+        chosen: Any = settings
+        return chosen.sweep if self.axes else self.along[0]
 
     def values(self, settings: S) -> Sequence[Value]:
-        return self.along[1]
+        return self.axes[self.parameter(settings)] if self.axes else self.along[1]
 
     def seeds(self, settings: S) -> Sequence[int]:
         """Seeds over which the band is taken; the settings' own by default."""

@@ -33,7 +33,9 @@ def small_traffic():
         patch.setattr(task, "synthetic", small)
         for name, value in {"FIRST": 11, "LAST": 18, "ROUNDS": 20}.items():
             patch.setattr(poisoned, name, value)
-        patch.setattr(learning, "VALUES", {"penalty_factor": (1.0, 4.0), "components": (2, 30)})
+        patch.setattr(
+            learning.Sweeps, "axes", {"penalty_factor": (1.0, 4.0), "components": (2, 30)}
+        )
         for memory in (task._SOURCES, task._TASKS, trained._DETECTORS):
             memory._results.clear()
         yield

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from fedpca_core.algorithms.admm import ConsensusADMM
-from fedpca_core.anomaly import detectors
-from fedpca_core.anomaly.evaluation import area
+from fedpca_core.anomaly.evaluation import area, score
 from fedpca_core.metrics import admm as progress
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.questions import costs
@@ -17,9 +16,10 @@ from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import NOISE, TASK, TaskFacts, noisy_task
 from fedpca_core.questions.anomaly.trained import LEARNING, Topic, detector, run
 from fedpca_core.settings import Value
-from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.study import stacked
 from fedpca_core.study.sweep import Measured, Sweep, Swept
 
 #: Every client's state of every round is held for the Lagrangian, so long runs are cut there.
@@ -55,20 +55,17 @@ class Learning(Topic[Learnt]):
         on = noisy_task(settings, data)
         values, k = on.problem.eigenvalues, settings.components
         facts, gap = TaskFacts.of(on), float(values[k - 1] / max(values[k], 1e-300))
-        works = variants(settings)
         approach = pd.DataFrame()
-        for index, (name, algorithm) in enumerate(works.items()):
-            share = index / (len(works) + 1), (index + 1) / (len(works) + 1)
+        for (name, algorithm), share in in_turn(variants(settings).items(), 0.0, 0.8):
             one = run(settings, algorithm, on.problem, Channel(), text=f"Running {name}")
             trace = yield from part(one, *share)
             found = progress.approach(trace, on.problem)[["round", "excess_loss", "distance"]]
-            found.insert(0, "method", name)
-            approach = pd.concat([approach, found], ignore_index=True)
+            approach = stacked([approach, {"method": name, **found}])
             yield Step(share[1], "Running the next", Learnt(facts, gap, approach))
         rounds, text = min(settings.rounds, FULL_ROUNDS), "Reading the augmented Lagrangian"
         kept: dict[str, Any] = {"rounds": rounds, "record": "full", "text": text}
         last = run(settings, settings.algorithm(), on.problem, Channel(), **kept)
-        trace = yield from part(last, len(works) / (len(works) + 1), 0.95)
+        trace = yield from part(last, 0.8, 0.95)
         if trace.states is None:
             return Learnt(facts, gap, approach)
         yield Step(0.95, text)
@@ -87,15 +84,6 @@ def variants(settings: AnomalySettings) -> dict[str, ConsensusADMM]:
     }
 
 
-#: Values of each sweep.
-VALUES: Mapping[str, tuple[Value, ...]] = {
-    "penalty_factor": (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0),
-    "components": (1, 2, 3, 4, 6, 8, 10, 12, 16, 20),
-    "clients": (20, 40, 60, 100, 140, 200, 300),
-    "local_steps": (1, 2, 5, 10, 20, 30, 50),
-}
-
-
 class Sweeps(Sweep[AnomalySettings]):
     """AUC of the federated and the centralised subspace and of the length, distance, and time.
 
@@ -106,6 +94,12 @@ class Sweeps(Sweep[AnomalySettings]):
     key = "detection-sweep"
     title = "Sweep"
     opened_by = ("view", "sweeps")
+    axes: ClassVar[Mapping[str, Sequence[Value]]] = {
+        "penalty_factor": (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0),
+        "components": (1, 2, 3, 4, 6, 8, 10, 12, 16, 20),
+        "clients": (20, 40, 60, 100, 140, 200, 300),
+        "local_steps": (1, 2, 5, 10, 20, 30, 50),
+    }
     reads = TASK | LEARNING | NOISE | {"sweep", "seeds"}
     seconds = 300.0
 
@@ -113,12 +107,6 @@ class Sweeps(Sweep[AnomalySettings]):
         points = [self.at(settings, value, settings.seed) for value in self.values(settings)]
         every = [costs.detection(one, data, runs=len(self.seeds(settings))) for one in points]
         return Cost(max(one.megabytes for one in every), sum(one.seconds for one in every))
-
-    def parameter(self, settings: AnomalySettings) -> str:
-        return settings.sweep
-
-    def values(self, settings: AnomalySettings) -> Sequence[Value]:
-        return VALUES[settings.sweep]
 
     def seeds(self, settings: AnomalySettings) -> Sequence[int]:
         return range(settings.seed, settings.seed + settings.seeds)
@@ -134,14 +122,13 @@ class Sweeps(Sweep[AnomalySettings]):
         }
         if not on.source.labelled:
             return {"federated": federated}
-        found: dict[str, dict[str, float]] = {}
-        for name in ("federated", "centralised", "norm"):
-            if name == "federated":
-                scores = detectors.subspace_detector(name, on, trace.estimate).scores
-            else:
-                scores = (yield from detector(name, settings, data)).scores
-            found[name] = {"auc": area(on.attack, scores)}
-        return {**found, "federated": {**found["federated"], **federated}}
+        found = {
+            "federated": {"auc": area(on.attack, score(on.records, trace.estimate))} | federated
+        }
+        for name in ("centralised", "norm"):
+            baseline = yield from detector(name, settings, data)
+            found[name] = {"auc": area(on.attack, baseline.scores)}
+        return found
 
 
 def best(swept: Swept, measure: str, *, lowest: bool = False) -> tuple[float, float]:

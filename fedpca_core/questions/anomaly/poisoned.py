@@ -14,7 +14,7 @@ from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
 from fedpca_core.questions.anomaly.settings import AnomalySettings
-from fedpca_core.questions.anomaly.task import NOISE, TASK, TaskFacts, labelled, source
+from fedpca_core.questions.anomaly.task import NOISE, TASK, TaskFacts, noisy_task, source
 from fedpca_core.questions.anomaly.trained import LEARNING, Topic
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study.own_data import OwnData
@@ -81,7 +81,13 @@ class Poisoned(Topic[Courses]):
 
     def run(self, settings: AnomalySettings, data: OwnData | None = None) -> Run[Courses]:
         yield Step(0.0, "Reading the records")
-        on = labelled(settings, data, "Hiding a type of attack")
+        on = noisy_task(settings, data)
+        require(
+            on.source.labelled,
+            "Hiding a type of attack needs to know which records are attacks, but "
+            f"{on.problem.name} has no column of labels; choose one under “Label column”, or other "
+            "traffic.",
+        )
         hidden = hidden_type(settings, on)
         facts, courses = TaskFacts.of(on), list[pd.DataFrame]()
 

@@ -108,13 +108,29 @@ def source(settings: AnomalySettings, data: OwnData | None = None) -> Traffic:
 
     Raises InvalidInput: data that are not there, or a file that could not be used.
     """
-    c = settings
-    if c.problem == "own" and data is None:
+    c, problem = settings, resolve(settings.problem)
+    if problem == "own" and data is None:
         raise NoFile(
             "There is no file yet: these settings are for a CSV file of your own, which a link "
             "cannot carry; choose it beside “Traffic”."
         )
-    return _SOURCES.get((by_schema(c), *key_of(c, data, _read_fields(c))), lambda: _read(c, data))
+
+    def read() -> Traffic:
+        if problem != "own" or data is None:
+            return synthetic(seed=c.seed) if problem == "synthetic" else load(problem)
+        return read_traffic(
+            data.content,
+            data.name,
+            label_column=c.label_column,
+            normal_value=c.normal_value,
+            columns=c.columns,
+            client_column=c.client_column,
+            missing=c.missing,
+            seed=c.seed,
+            public_schema=by_schema(c),
+        )
+
+    return _SOURCES.get((by_schema(c), *key_of(c, data, _read_fields(c))), read)
 
 
 def task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTask:
@@ -193,38 +209,7 @@ def with_noise(on: DetectionTask, settings: AnomalySettings, release: int = 0) -
     )
 
 
-def labelled(settings: AnomalySettings, data: OwnData | None, purpose: str) -> DetectionTask:
-    """The task with its noise, if any, for what cannot be done without labels.
-
-    Raises InvalidInput: nobody says which records are attacks.
-    """
-    found = noisy_task(settings, data)
-    require(
-        found.source.labelled,
-        f"{purpose} needs to know which records are attacks, but {found.problem.name} has no "
-        "column of labels; choose one under “Label column”, or other traffic.",
-    )
-    return found
-
-
 def _read_fields(settings: AnomalySettings) -> frozenset[str]:
     """What the raw records depend on: a public data set on nothing but its name."""
     fields = {"own": _OWN, "synthetic": frozenset({"problem", "seed"})}
     return fields.get(resolve(settings.problem), frozenset({"problem"}))
-
-
-def _read(settings: AnomalySettings, data: OwnData | None) -> Traffic:
-    problem = resolve(settings.problem)
-    if problem == "own" and data is not None:
-        return read_traffic(
-            data.content,
-            data.name,
-            label_column=settings.label_column,
-            normal_value=settings.normal_value,
-            columns=settings.columns,
-            client_column=settings.client_column,
-            missing=settings.missing,
-            seed=settings.seed,
-            public_schema=by_schema(settings),
-        )
-    return synthetic(seed=settings.seed) if problem == "synthetic" else load(problem)

@@ -227,6 +227,7 @@ class CollaborationSweep(Sweep[PersonaliseSettings]):
 
     key = "personalised-sweep"
     title = "Between alone and shared"
+    axes = AXES
     reads = frozenset(
         set(PersonaliseSettings.parameters()) - {"start_from", "error_on", "exposure"}
     )
@@ -235,12 +236,6 @@ class CollaborationSweep(Sweep[PersonaliseSettings]):
     def cost(self, settings: PersonaliseSettings, data: OwnData | None = None) -> Cost:
         runs = (self.at(settings, value, settings.seed) for value in self.values(settings))
         return sum((costs.personal(one, data, settings.datasets) for one in runs), Cost())
-
-    def parameter(self, settings: PersonaliseSettings) -> str:
-        return settings.sweep
-
-    def values(self, settings: PersonaliseSettings) -> Sequence[Value]:
-        return AXES[settings.sweep]
 
     def seeds(self, settings: PersonaliseSettings) -> Sequence[int]:
         return [(settings.seed + index) % 100_000 for index in range(settings.datasets)]
