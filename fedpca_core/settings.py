@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, ClassVar, NoReturn, Self, TypeVar, cast
 from urllib.parse import urlencode
 
 from fedpca_core.errors import InvalidInput, encodable, require
@@ -115,11 +115,8 @@ class Parameter:
     def fitting(self, asked: Any) -> Value:
         """Instead of a value that cannot be: the nearest number, the choices, or the default."""
         if self.many and isinstance(asked, Sequence) and not isinstance(asked, str):
-            kept = []
-            for one in asked:
-                with suppress(InvalidInput):
-                    kept.append(self._check_one(one))
-            return tuple(kept) or self.default
+            found = [self._found(one) for one in asked]
+            return tuple(one for one in found if one is not None) or self.default
         try:
             number = float(asked)
         except (TypeError, ValueError, OverflowError):
@@ -186,64 +183,54 @@ class Parameter:
 
     def check(self, value: Any) -> Value:
         """Return ``value`` in the parameter's type, or raise the sentence that names the remedy."""
-        if self.many:
-            if not isinstance(value, Sequence) or isinstance(value, str):
-                raise self._refusal(value)
+        if self.many and isinstance(value, Sequence) and not isinstance(value, str):
             return tuple(self._check_one(part) for part in value)
-        return self._check_one(value)
+        return self._refuse(value) if self.many else self._check_one(value)
 
     def _check_one(self, value: Any) -> Any:
+        found = self._found(value)
+        return self._refuse(value) if found is None else found
+
+    def _refuse(self, value: Any) -> NoReturn:
+        quoted = f"“{said(value)}”" if isinstance(value, str) else said(value)
+        raise InvalidInput(f"{self.label} cannot be {quoted}: it must be {self.allowed()}.")
+
+    def _found(self, value: Any) -> Any:
+        """A single value in the parameter's type; None where it does not fit."""
+        is_text = isinstance(value, str)
         if self.free:
-            if not isinstance(value, str) or len(value) > 200 or encodable(value) != value:
-                raise self._refusal(value)
-            return value
+            return value if is_text and len(value) <= 200 and encodable(value) == value else None
         if self.choices:
-            if isinstance(value, str) and value in self.choices:
-                return value
+            if not is_text or value in self.choices:
+                return value if is_text else None
             by_name = {name.casefold(): key for key, name in self.choices.items()}
-            by_name |= {key.casefold(): key for key in self.choices}
-            if isinstance(value, str) and value.casefold() in by_name:
-                return by_name[value.casefold()]
-            raise self._refusal(value)
+            return (by_name | {key.casefold(): key for key in self.choices}).get(value.casefold())
         if isinstance(self.default, bool):
-            if isinstance(value, bool):
-                return value
-            if isinstance(value, str) and value.casefold() in ("true", "false"):
-                return value.casefold() == "true"
-            raise self._refusal(value)
-        number = self._as_number(value)
+            if is_text:
+                return {"true": True, "false": False}.get(value.casefold())
+            return value if isinstance(value, bool) else None
+        if isinstance(value, bool) or (is_text and len(value) > 40):
+            return None
+        if is_text:
+            value = {name: number for number, name in self.names.items()}.get(value, value)
+        with suppress(TypeError, ValueError, OverflowError):
+            return self._in_range(math.inf if value == INFINITY else float(value))
+        return None
+
+    def _in_range(self, number: float) -> int | float | None:
+        """A number of the range or the grid, whole where the parameter is."""
+        if isinstance(self.default, int) and math.isfinite(number) and number != int(number):
+            return None
         if self.grid:
             for entry in self.grid:
                 if entry == number or abs(entry - number) <= 1e-9 * abs(entry) < math.inf:
                     return self._number(entry)
-            raise self._refusal(value)
+            return None
         assert self.low is not None and self.high is not None
-        if not self.low <= number <= self.high:
-            raise self._refusal(value)
-        return self._number(number)
-
-    def _as_number(self, value: Any) -> float:
-        """A finite number (whole where the parameter is), or an infinity that the grid has."""
-        if isinstance(value, bool) or (isinstance(value, str) and len(value) > 40):
-            raise self._refusal(value)
-        if isinstance(value, str) and self.names:
-            value = {name: number for number, name in self.names.items()}.get(value, value)
-        try:
-            number = math.inf if value == INFINITY else float(value)
-        except (TypeError, ValueError, OverflowError):
-            raise self._refusal(value) from None
-        if not math.isfinite(number) and number not in self.grid:
-            raise self._refusal(value)
-        if isinstance(self.default, int) and math.isfinite(number) and number != int(number):
-            raise self._refusal(value)
-        return number
+        return self._number(number) if self.low <= number <= self.high else None
 
     def _number(self, number: float) -> int | float:
         return int(number) if isinstance(self.default, int) else float(number)
-
-    def _refusal(self, value: Any) -> InvalidInput:
-        quoted = f"“{said(value)}”" if isinstance(value, str) else said(value)
-        return InvalidInput(f"{self.label} cannot be {quoted}: it must be {self.allowed()}.")
 
 
 def said(value: object, most: int = 40) -> str:
@@ -318,15 +305,15 @@ def declared(described: Parameter, default: Value | None = None, **narrower: Any
     return field(default=described.default, metadata={"parameter": described})
 
 
-def _declared(default: Value, label: str, key: str = "", **more: Any) -> Any:
-    return declared(Parameter(default, key, label, **more))
-
-
-def choice(
-    default: Value, label: str, choices: Mapping[str, str] | None = None, **more: Any
+def _declared(
+    default: Value,
+    label: str,
+    choices: Mapping[str, str] | None = None,
+    *,
+    key: str = "",
+    **more: Any,
 ) -> Any:
-    """Field that takes one key of some, or several where the default is a tuple."""
-    return _declared(default, label, choices={} if choices is None else choices, **more)
+    return declared(Parameter(default, key, label, choices=choices or {}, **more))
 
 
 def number(
@@ -336,8 +323,9 @@ def number(
     return _declared(default, label, low=low, high=high, step=step, **more)
 
 
-#: Field that is on or off; of an uneven scale of numbers, its ``grid``; of any text, or several.
-switch = scale = text = _declared
+#: Field that is on or off; of an uneven scale of numbers, its ``grid``; of any text, or several; of
+#: one key of some ``choices``, or several where the default is a tuple.
+switch = scale = text = choice = _declared
 
 
 @cache

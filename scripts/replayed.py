@@ -1,8 +1,7 @@
 """Run the replay that the front page shows at once, and store what it found."""
 
-from fedpca_core.questions.home.scene import LivePicture, outcome_of
+from fedpca_core.questions.home.scene import FILE, LivePicture, outcome_of
 from fedpca_core.questions.home.settings import SceneSettings
-from fedpca_core.questions.home.stored import FILE
 from fedpca_core.steps import outcome
 
 

@@ -198,13 +198,10 @@ def split(layers: tuple[int, ...], flat: Any) -> list[tuple[Any, Any]]:
 
 def forward(matrices: list[tuple[Any, Any]], batch: Any) -> list[Any]:
     """Activations of every layer, the input first; ReLU between layers, none at the output."""
-    activations = [batch]
-    for index, (matrix, offset) in enumerate(matrices):
-        value = activations[-1] @ matrix + offset
-        if index < len(matrices) - 1:
-            value = value.clip(0)
-        activations.append(value)
-    return activations
+    activations, (*hidden, (last, end)) = [batch], matrices
+    for matrix, offset in hidden:
+        activations.append((activations[-1] @ matrix + offset).clip(0))
+    return [*activations, activations[-1] @ last + end]
 
 
 def gradient(layers: tuple[int, ...], flat: Floats, batch: Floats) -> tuple[Floats, Floats]:

@@ -36,6 +36,11 @@ def _mb(numbers: float) -> float:
     return numbers * 8 / 2**20
 
 
+def _kept(numbers: float, recorded: float) -> float:
+    """Megabytes of a run's estimates, and of the messages of so many clients in every round."""
+    return _mb(numbers) + min(Channel().byte_limit / 2**20, 4 * _mb(numbers) * recorded)
+
+
 @dataclass(frozen=True)
 class ProblemSize:
     """How large a problem is: features, clients, records of all clients together."""
@@ -73,9 +78,7 @@ def run(size: ProblemSize, settings: ConvergeSettings, recorded: bool = False) -
     p, present = c.components, size.clients * c.participation
     steps = max(c.inner_steps, c.local_steps)
     round_ = steps * (present * (2 * n**2 * p + 4 * n * p**2) * _SLOW + _STEP) + _ROUND
-    kept = _mb(c.rounds * n * p)
-    if recorded:
-        kept += min(Channel().byte_limit / 2**20, 4 * kept * present)
+    kept = _kept(c.rounds * n * p, present if recorded else 0)
     return Cost(kept + _mb(4 * size.clients * n * p), c.rounds * round_)
 
 
@@ -143,15 +146,12 @@ def detection(
 ) -> Cost:
     """Reading the traffic, and so many runs of FedPE or FedPG with their detectors."""
     c = settings
-    rows, n = (
-        data.shape if data is not None and c.problem == "own" else (_TRAFFIC, _TRAFFIC_FEATURES)
-    )
-    n = len(c.columns) or n
+    own = data is not None and c.problem == "own"
+    rows, columns = data.shape if own and data else (_TRAFFIC, _TRAFFIC_FEATURES)
+    n = len(c.columns) or columns
     present = math.ceil(c.clients * c.participation)
     step = present * (4 * n**2 * c.components) * _SLOW + _STEP
-    kept = _mb(c.rounds * n * c.components)
-    if recorded:
-        kept += min(Channel().byte_limit / 2**20, 4 * kept * present)
+    kept = _kept(c.rounds * n * c.components, present if recorded else 0)
     once = Cost(kept, c.rounds * (c.local_steps * step + _ROUND))
     reading = Cost(_mb(6 * rows * n + 2 * c.clients * n**2), 5 + 4 * rows * n**2 * _FAST)
     return reading + once.times(runs)

@@ -106,11 +106,11 @@ def truth_of(
     """What the simulation knows of a client; records where they are kept and lie on a grid."""
     honest = problem.unperturbed
     held = None if honest.blocks is None else honest.blocks[client]
-    on_no_grid = held is None or honest.announced is None
+    on_grid = None if honest.announced is None else held
     return Truth(
         matrix=private_matrix(problem, client),
         components=components,
-        records=None if on_no_grid or held is None else held + subtracted(honest)[:, None],
+        records=None if on_grid is None else on_grid + subtracted(honest)[:, None],
         members=held,
         strangers=strangers,
         newcomer=newcomer,

@@ -82,17 +82,18 @@ class Limits:
                 f"{asked:,} {name} are more than the {limit:,} that this server takes; choose "
                 f"fewer, or {remedy}.",
             )
-        memory = f"{amount(cost.megabytes)} MB of memory", f"{self.megabytes:,} MB"
-        time = f"{amount(cost.seconds / 60)} minutes", amount(self.seconds / 60)
-        for fits, (takes, gives) in (
-            (cost.megabytes <= self.megabytes, memory),
-            (cost.seconds <= self.seconds, time),
-        ):
-            require(
-                fits,
-                f"“{title}” would take about {takes} with these settings, and this server gives "
-                f"one computation {gives}; choose {_fewer(settings)}, or {remedy}.",
-            )
+        require(
+            cost.megabytes <= self.megabytes,
+            f"“{title}” would take about {amount(cost.megabytes)} MB of memory with these "
+            f"settings, and this server gives one computation {self.megabytes:,} MB; choose "
+            f"{_fewer(settings)}, or {remedy}.",
+        )
+        require(
+            cost.seconds <= self.seconds,
+            f"“{title}” would take about {amount(cost.seconds / 60)} minutes with these "
+            f"settings, and this server gives one computation {amount(self.seconds / 60)}; choose "
+            f"{_fewer(settings)}, or {remedy}.",
+        )
 
 
 #: What makes a run large.

@@ -10,16 +10,11 @@ from fedpca_core.study.parts import names
 #: By column, or by "table:column" where a table differs; what is in none of these rules is a text,
 #: a yes or no, a count, or a number without a unit (a ratio, a sine, a relative error).
 _UNITS = names("units")
-_PER_CENT = ("accuracy", "precision", "recall", "f1", "fnr", "fpr", "alarms")
-#: The table that gives rates in per cent; curves give them as shares.
-_IN_PER_CENT = "detection-summary"
 _COUNTS = ("round", "rounds", "local_products", "evaluations", "communication", "products")
 
 
 def unit(table: str, column: str, values: pd.Series) -> str:
     """The unit of a column: SI or B, "per cent", "count", "1" for none, "text", "yes or no"."""
-    if table == _IN_PER_CENT and column in _PER_CENT:
-        return "per cent"
     given = _UNITS.get(f"{table}:{column}", _UNITS.get(column))
     if given is not None:
         return given

@@ -13,9 +13,8 @@ from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Status
 from fedpca_core.questions.attack.records import pictures
-from fedpca_core.questions.home.scene import LivePicture, Scene, _sine, outcome_of
+from fedpca_core.questions.home.scene import LivePicture, Scene, _sine, outcome_of, stored
 from fedpca_core.questions.home.settings import SceneSettings
-from fedpca_core.questions.home.stored import stored
 from fedpca_core.steps import outcome
 from fedpca_core.study.build import build_problem
 from fedpca_core.study.own_data import NoFile, OwnData

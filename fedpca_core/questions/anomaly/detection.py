@@ -21,7 +21,7 @@ from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.questions.anomaly import trained
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import TaskFacts, noisy_task
-from fedpca_core.steps import Run, Step, part
+from fedpca_core.steps import Run, Step, in_turn, part
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import stacked
@@ -72,13 +72,12 @@ class Findings:
         """ROC and precision-recall curves below each other; without labels the alarm rates."""
         tables = []
         for name, judged in self.judged.items():
-            columns: Mapping[str, Any] = {
-                "quantile": trained.SHARES,
-                "alarms": [judged.alarms[share] for share in trained.SHARES],
-            }
-            if judged.curves is not None:
-                columns = {key: pd.Series(column) for key, column in vars(judged.curves).items()}
-            tables.append(pd.DataFrame({"detector": name, **columns}))
+            raised = {share: judged.alarms[share] for share in trained.SHARES}
+            columns: Mapping[str, Any] = {"quantile": raised.keys(), "alarms": raised.values()}
+            drawn = columns if judged.curves is None else vars(judged.curves)
+            # Curves are of different lengths.
+            series = {key: pd.Series(list(column)) for key, column in drawn.items()}
+            tables.append({"detector": name, **series})
         return stacked(tables)
 
 
@@ -98,12 +97,11 @@ class Detection(trained.Topic[Findings]):
         for name in trained.ESSENTIALS:
             found = yield from part(trained.detector(name, settings, data), 0.0, 0.3)
             judged[found.name] = trained.judge(on, found)
-        for index, (name, text) in enumerate(trained.RIVALS.items()):
+        for (name, text), share in in_turn(trained.RIVALS.items(), 0.3, 0.9):
             if noisy and name in trained.UNCOVERED:
                 continue
-            begin = 0.3 + 0.2 * index
-            yield Step(begin, text, Findings(title, dict(judged), facts))
-            found = yield from part(trained.detector(name, settings, data), begin, begin + 0.2)
+            yield Step(share[0], text, Findings(title, dict(judged), facts))
+            found = yield from part(trained.detector(name, settings, data), *share)
             judged[found.name] = trained.judge(on, found)
         if not facts.labelled or noisy:
             return Findings(title, judged, facts)
@@ -290,12 +288,11 @@ class Costs(trained.Topic[Spent]):
         on = noisy_task(settings, data)
         facts, found = TaskFacts.of(on), [detectors.one_shot_covariance(on, settings.components)]
         noisy = on.problem.guarantee is not None
-        for index, name in enumerate(("federated", *trained.UNCOVERED)):
+        for name, share in in_turn(("federated", *trained.UNCOVERED)):
             if noisy and name in trained.UNCOVERED:
                 continue
-            if index:
-                yield Step(index / 3, "Counting", Spent(facts, _priced(on, found)))
-            share = index / 3, (index + 1) / 3
+            if share[0]:
+                yield Step(share[0], "Counting", Spent(facts, _priced(on, found)))
             found.append((yield from part(trained.detector(name, settings, data), *share)))
         return Spent(facts, _priced(on, found))
 

@@ -73,30 +73,23 @@ def detection(found: Findings, settings: AnomalySettings) -> parts.Parts:
 
 def _rates(found: Findings, settings: AnomalySettings) -> parts.Parts:
     judged = found.judged[found.title]
-    at = judged.evaluations[level(settings)]
-    oracle = judged.evaluations["oracle"]
+    at, best = judged.evaluations[level(settings)], judged.evaluations["oracle"]
     yield verdict(found, settings)
-    best = "" if settings.rule == "oracle" else f"; oracle's threshold: {oracle.f1:.1%}"
     yield parts.Cards.of(
         "anomaly-rates",
         at=at,
-        best=best,
+        best="" if settings.rule == "oracle" else f"; oracle's threshold: {best.f1:.1%}",
         alarms=at.fpr * settings.flows_a_day,
         flows=settings.flows_a_day,
         most=judged.caught_at[0.01],
         least=judged.caught_at[0.001],
     )
     yield parts.Chart("curves", roc_and_precision(found))
-    attacks, normal = at.caught + at.missed, at.false_alarms + at.quiet
-    shares = [
-        [at.recall, at.fnr],
-        [at.fpr, 1 - at.fpr],
-    ]
     title = f"{found.title}: every attack and every normal flow, in %"
-    rows = [plural(attacks, "attack"), f"{normal:,} normal"]
-    values = 100 * np.array(shares)
+    rows = [plural(at.caught + at.missed, "attack"), f"{at.false_alarms + at.quiet:,} normal"]
+    shares = 100 * np.array([[at.recall, at.fnr], [at.fpr, 1 - at.fpr]])
     yield parts.Chart(
-        "counts", [Heat.of("confusion", values, rows, ["alarm", "no alarm"], title=title)]
+        "counts", [Heat.of("confusion", shares, rows, ["alarm", "no alarm"], title=title)]
     )
 
 
@@ -110,7 +103,7 @@ def alarm_rates(found: Findings) -> Panel:
         curves.append(Curve(name, quantiles, y, colour=look, marker=True, simulation_only=truth))
     like = [100 * (1 - share) for share in quantiles]
     guide = Curve("records like those trained on", quantiles, like, guide=True, colour="guide")
-    return Panel.of("alarms", (*curves, guide))
+    return Panel.of("alarms", [*curves, guide])
 
 
 def verdict(found: Findings, settings: AnomalySettings) -> str:

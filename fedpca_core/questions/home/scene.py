@@ -1,10 +1,17 @@
-"""Runs with everything beside them: error, bytes, answer, and the server's picture of a client."""
+"""Runs with everything beside them: error, bytes, answer, and the server's picture of a client.
+
+What a replay found that takes longer than a picture may is stored: shown at once, while it runs
+anew. ``python -m scripts.replayed`` runs it and writes the file; a test compares that with a fresh
+run.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass, replace
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +20,7 @@ import pandas as pd
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.errors import require
-from fedpca_core.findings import Finding
+from fedpca_core.findings import Figure, Finding, Status, Target
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Exchange
@@ -21,7 +28,6 @@ from fedpca_core.questions import costs
 from fedpca_core.questions.attack.client_trial import ClientTrial, client_trial, problems, said
 from fedpca_core.questions.attack.records import pictures as drawn
 from fedpca_core.questions.home.settings import SceneSettings
-from fedpca_core.questions.home.stored import Stored, stored
 from fedpca_core.questions.home.story import CHAPTERS, FAIR
 from fedpca_core.questions.home.words import degrees
 from fedpca_core.remembered import Remembered
@@ -44,6 +50,7 @@ BEARABLE: Mapping[str, Any] = {
 }
 BORNE = 10.0
 _offers: Remembered[Bearable] = Remembered(64)
+FILE = Path(__file__).with_name("replayed.json")
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,11 +389,52 @@ def _sine(factor: Array, private: Array) -> float:
     # In the coordinates of both spans, so that no matrix of features × features is formed; what a
     # method that diverges sends has no squares.
     both = np.hstack([factor / sizes[0], private / sizes[1]])
-    small: Array = np.asarray(np.linalg.qr(both, mode="r"))
-    held, own = small[:, : factor.shape[1]], small[:, factor.shape[1] :]
-    held, own = held @ held.T, own @ own.T
+    small = np.split(np.linalg.qr(both, mode="r"), [factor.shape[1]], axis=1)
+    held, own = (one @ one.T for one in small)
     held, own = held / np.linalg.norm(held), own / np.linalg.norm(own)
     return min(float(np.linalg.norm(own - float((held * own).sum()) * held)), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    #: The run as its link: it is an answer to this one and to no other.
+    settings: str
+    #: After whose messages the records were found.
+    round: int
+    #: (records, features) int: Grey levels of the records, of ``white``, in the order in which the
+    #: client holds them.
+    levels: list[list[int]]
+    white: int
+    #: Of the matrix, and of the records.
+    findings: tuple[Finding, Finding]
+
+    @property
+    def records(self) -> Array:
+        """(features, records), white at 1."""
+        return np.array(self.levels, dtype=float).T / self.white
+
+    def written(self) -> str:
+        """As its file has it."""
+        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
+
+
+@cache
+def _kept() -> Stored:
+    held: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    matrix, records = (
+        Finding(
+            **one
+            | {"target": Target(one["target"]), "status": Status(one["status"])}
+            | {"figure": one["figure"] and Figure(**one["figure"])}
+        )
+        for one in held["findings"]
+    )
+    return Stored(**held | {"findings": (matrix, records)})
+
+
+def stored(settings: str) -> Stored | None:
+    """The outcome for a run, given as its link, if there is one."""
+    return _kept() if _kept().settings == settings else None
 
 
 def outcome_of(scene: Scene, settings: SceneSettings) -> Stored:

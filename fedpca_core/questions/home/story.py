@@ -5,6 +5,7 @@ Every sentence is made of the tables of the run that is on show, whatever the re
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
@@ -23,6 +24,7 @@ NEAR, FAIR = 1.0, 20.0
 #: The guess that it does not happen, and all that one run can say of that.
 NEVER = "not in this run"
 Tables = Mapping[str, pd.DataFrame]
+Opens = Callable[[SceneSettings], Settings]
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Chapter:
     #: Fields of `SceneSettings` that differ from the way the page opens.
     sets: Mapping[str, Any]
     #: The settings of the other page where to go deeper.
-    opens: Callable[[SceneSettings], Settings]
+    opens: Opens
     #: As `words.toml` has them, with fields in braces that the run on show fills in. ``found`` and
     #: ``missed`` end the step: by whether what is asked for happens.
     title: str
@@ -150,40 +152,27 @@ _MASKED: Mapping[str, Any] = {
     "rounds": 10,
 }
 
-#: Title, told, asked and door of a step.
-_WORDS: Callable[[str], Mapping[str, Any]] = names
+
+def _chapter(key: str, sets: Mapping[str, Any], opens: Opens, **more: Any) -> Chapter:
+    """With title, told, asked and door in the words of its key."""
+    return Chapter(key, sets, opens, **{**names(f"story-{key}"), **more})
+
 
 STORY: tuple[Chapter, ...] = (
-    Chapter(
+    _chapter(
         "1",
         {},
         lambda settings: settings.carried(ConvergeSettings),
-        **_WORDS("story-1"),
         answer=lambda tables: within(tables["rounds"], NEAR),
         shows="answer",
         terms=("federation", "directions"),
     ),
-    Chapter("2", {}, _attack, **_WORDS("story-2"), terms=("basis", "covariance")),
-    Chapter("3", _MASKED, _attack, **_WORDS("story-3")),
-    Chapter(
-        "4",
-        {**_MASKED, "unmask": True},
-        lambda settings: _attack(settings, unmask=True),
-        **_WORDS("story-4"),
-    ),
-    Chapter(
-        "5",
-        {"secure_aggregation": True},
-        lambda settings: _attack(settings, attack="pooled"),
-        **_WORDS("story-5"),
-    ),
-    Chapter(
-        "6",
-        {"secure_aggregation": True, "joined": 8},
-        lambda settings: _attack(settings, attack="pooled", joined=settings.joined),
-        **_WORDS("story-6"),
-    ),
-    Chapter(
+    _chapter("2", {}, _attack, terms=("basis", "covariance")),
+    _chapter("3", _MASKED, _attack),
+    _chapter("4", {**_MASKED, "unmask": True}, partial(_attack, unmask=True)),
+    _chapter("5", {"secure_aggregation": True}, partial(_attack, attack="pooled")),
+    _chapter("6", {"secure_aggregation": True, "joined": 8}, partial(_attack, attack="pooled")),
+    _chapter(
         "7",
         {
             "clients": 2,
@@ -195,7 +184,6 @@ STORY: tuple[Chapter, ...] = (
             "price": True,
         },
         lambda settings: settings.carried(PrivacySettings),
-        **_WORDS("story-7"),
         guess="epsilon",
         answer=lambda tables: fair(tables["prices"]) if "prices" in tables else None,
     ),

@@ -118,26 +118,22 @@ class Exposure(Study[PersonaliseSettings, Exposed]):
 def _follow(algorithm: PersonalizedPCA, trace: Trace) -> Part[list[list[attack.FrameOfRound]]]:
     """The frames recovered from the uploads of every attacked client."""
     attacked = min(ATTACKED, trace.setting.clients)
-    followed: list[list[attack.FrameOfRound]] = []
-    for client in range(attacked):
-        tracked: list[attack.FrameOfRound] = []
+    followed: list[list[attack.FrameOfRound]] = [[] for _ in range(attacked)]
+    for client, tracked in enumerate(followed):
         for item in attack.track(trace.transcript, algorithm, client):
             tracked.append(item)
             done = (client + item.round / ROUNDS) / attacked
             yield Step(done, f"Client {client}, upload of round {item.round}")
-        followed.append(tracked)
     return followed
 
 
 def _distances(frames: Sequence[Sequence[Array]], trace: Trace) -> Array:
     """Median distance of the frames that are taken for the clients' from their own, by round."""
     size = float(np.sqrt(2 * trace.estimates.shape[-1]))
+    after = trace.estimates[1:].swapaxes(0, 1)
     found = [
-        [
-            float(projector_distance(frame, trace.estimates[row, client])) / size
-            for row, frame in enumerate(own, start=1)
-        ]
-        for client, own in enumerate(frames)
+        [float(projector_distance(one, true)) / size for one, true in zip(own, held, strict=True)]
+        for own, held in zip(frames, after, strict=False)
     ]
     return np.concatenate([[np.nan], np.median(found, axis=0)])
 
@@ -156,15 +152,13 @@ def _data_errors(
     assert problem.blocks is not None  # `personal` keeps them
     block, noisy = problem.blocks[client], problem.guarantee is not None
     try:
-        found = attack.second_moment(
-            trace.transcript, algorithm, client, tracked=tracked, noisy=noisy
-        ).matrix
+        found = attack.second_moment(trace.transcript, algorithm, client, tracked, noisy).matrix
     except InvalidInput:
-        return float("nan"), float("nan"), float("nan")
+        return np.nan, np.nan, np.nan
     own = block @ block.T / block.shape[1]
     moments = _off(found, problem.client_data.dense()[client], noisy), _off(found, own, noisy)
     if block.shape[1] > 1:
-        return *moments, float("nan")
+        return *moments, np.nan
     record, actual = recover_samples(found, 1)[:, 0], block[:, 0]
     signed = min(np.linalg.norm(record - actual), np.linalg.norm(record + actual))
     return *moments, float(signed / np.linalg.norm(actual))
@@ -173,8 +167,5 @@ def _data_errors(
 def _off(found: Array, true: Array, noisy: bool) -> float:
     """Relative Frobenius error, of the parts without trace where there is noise."""
     if noisy:
-        found, true = (
-            matrix - np.trace(matrix) / len(matrix) * np.eye(len(matrix))
-            for matrix in (found, true)
-        )
+        found, true = (one - np.trace(one) / len(one) * np.eye(len(one)) for one in (found, true))
     return float(np.linalg.norm(found - true) / np.linalg.norm(true))

@@ -120,16 +120,9 @@ class PersonalComparison(Study[PersonaliseSettings, Collaboration]):
             own = problem.unperturbed if key == ALONE else problem
             runs[key] = stream(own, algorithm, rounds=rounds, seed=settings.seed, channel=wire)
         best = oracles(problem)
-        known: dict[str, Any] = {
-            "planned": rounds,
-            "limits": {
-                ALONE: _mean(best["local"], problem),
-                SHARED: _mean(best["global"], problem),
-            },
-            "centre": np.nan if problem.centre is None else _mean(problem.centre, problem),
-            "angles": angles_between(problem.frames[:SHOWN]),
-            "facts": Facts.of(problem),
-        }
+        limits = {ALONE: _mean(best["local"], problem), SHARED: _mean(best["global"], problem)}
+        centre = np.nan if problem.centre is None else _mean(problem.centre, problem)
+        angles, facts = angles_between(problem.frames[:SHOWN]), Facts.of(problem)
         fresh: dict[str, list[float]] = {key: [] for key in runs}
         training: dict[str, list[float]] = {key: [] for key in runs}
         sent = dict.fromkeys(runs, 0)
@@ -142,11 +135,15 @@ class PersonalComparison(Study[PersonaliseSettings, Collaboration]):
             return Collaboration(
                 fresh={key: np.array(values) for key, values in fresh.items()},
                 training={key: np.array(values) for key, values in training.items()},
+                planned=rounds,
+                limits=limits,
+                centre=centre,
                 order=order,
                 gains={key: values[order] for key, values in gains.items()},
+                angles=angles,
                 learned=angles_between(models[:SHOWN]),
                 bytes_sent=dict(sent),
-                **known,
+                facts=facts,
             )
 
         shown = time.monotonic()
@@ -167,31 +164,24 @@ class PersonalComparison(Study[PersonaliseSettings, Collaboration]):
     def tables(
         self, result: Collaboration, settings: PersonaliseSettings
     ) -> dict[str, pd.DataFrame]:
-        titles = {key: METHODS[key].title for key in COMPARED}
-        summary = pd.DataFrame(
-            {
-                "method": list(titles.values()),
-                "fresh_ratio": [result.fresh[key][-1] for key in titles],
-                "training_ratio": [result.training[key][-1] for key in titles],
-                "limit": [result.limits.get(key, np.nan) for key in titles],
-                "bytes": [result.bytes_sent[key] for key in titles],
-            }
-        )
         curves = stacked(
             {
-                "method": title,
+                "method": METHODS[key].title,
                 "round": np.arange(result.rounds + 1),
                 "fresh_ratio": result.fresh[key],
                 "training_ratio": result.training[key],
             }
-            for key, title in titles.items()
+            for key in COMPARED
         )
+        summary = (
+            curves[curves["round"] == result.rounds].drop(columns="round").reset_index(drop=True)
+        )
+        summary["limit"] = [result.limits.get(key, np.nan) for key in COMPARED]
+        summary["bytes"] = [result.bytes_sent[key] for key in COMPARED]
         names = result.facts.client_names
         who = np.asarray(names, dtype=object) if names else np.arange(result.clients)
-        gains = pd.DataFrame(
-            {"client": who[result.order]}
-            | {f"gain_over_{key}": g for key, g in result.gains.items()}
-        )
+        gains = pd.DataFrame({"client": who[result.order], **result.gains})
+        gains = gains.rename(columns={key: f"gain_over_{key}" for key in result.gains})
         first, second = np.triu_indices(len(result.angles), 1)
         angles = pd.DataFrame(
             {
