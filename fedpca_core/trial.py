@@ -297,22 +297,18 @@ def compared(found: Trial, truth: Truth) -> dict[Target, Got]:
     if best:
         error, share = errors[best], errors[best] / guess
         sine = leading_sine(last[best], truth, deployment.rank(found.client))
-    got = {
-        Target.COVARIANCE: Got.of(Target.COVARIANCE, best, error, share),
-        Target.LEADING: Got.of(Target.LEADING, best, sine, sine),
-    }
+    got = {Target.COVARIANCE: (best, error, share), Target.LEADING: (best, sine, sine)}
     if truth.records is not None:
         got[Target.RECORDS] = _exact(found.taken, truth.records, deployment)
     if truth.members is not None and truth.strangers is not None:
         above = 0.5 if not best else ranked(last[best].matrix, truth.members, truth.strangers)
         key, listed = _listed(found, truth.members, truth.strangers)
         key, above = (key, listed) if listed > above else (best, above)
-        got[Target.MEMBERSHIP] = Got.of(Target.MEMBERSHIP, key, above, above)
+        got[Target.MEMBERSHIP] = key, above, above
     if truth.newcomer is not None and truth.strangers is not None:
-        states = found.beliefs.get(TWO_RUNS, ())
-        above = _told(states, truth.newcomer, truth.strangers)
-        got[Target.NEWCOMER] = Got.of(Target.NEWCOMER, TWO_RUNS, above, above)
-    return got
+        above = _told(found.beliefs.get(TWO_RUNS, ()), truth.newcomer, truth.strangers)
+        got[Target.NEWCOMER] = TWO_RUNS, above, above
+    return {target: Got.of(target, *one) for target, one in got.items()}
 
 
 def leading_sine(belief: Belief, truth: Truth, rank: int) -> float:
@@ -359,8 +355,10 @@ def _whole(some: Array, mean: Array, grid: Array) -> list[tuple[int, ...]]:
     return [tuple(one) for one in whole.tolist()]
 
 
-def _exact(taken: Mapping[str, Records], records: Array, deployment: Deployment) -> Got:
-    """Records that came back to the last digit, or all differences between them."""
+def _exact(
+    taken: Mapping[str, Records], records: Array, deployment: Deployment
+) -> tuple[str, float, float]:
+    """Records that came back to the last digit, or all differences between them; their share."""
     count, steps = records.shape[1], deployment.steps
     best, exact = "", 0
     for key, one in taken.items():
@@ -376,7 +374,7 @@ def _exact(taken: Mapping[str, Records], records: Array, deployment: Deployment)
             number = scores.recovered_records(found, records, grid)
         if number > exact:
             best, exact = key, number
-    return Got.of(Target.RECORDS, best, float(exact), exact / count)
+    return best, float(exact), exact / count
 
 
 def _told(states: Sequence[Belief], record: Array, strangers: Array) -> float:

@@ -26,10 +26,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
     unfinished = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, str):
-            unfinished.write_text(content, encoding="utf-8")
-        else:
-            unfinished.write_bytes(content)
+        unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
         unfinished.replace(path)
     except (OSError, ValueError, RecursionError) as error:  # a path may hold a NUL, or be deep
         with suppress(OSError, ValueError):

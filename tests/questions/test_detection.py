@@ -162,12 +162,12 @@ def test_two_files_that_differ_in_their_labels_never_share_a_result():
     files = own_file(), own_file(flipped=True)
     assert study.identity(settings, files[0]) != study.identity(settings, files[1])
     right = outcome(study.run(settings, files[0]), lambda step: step.result is None)
-    assert right.judged["FedPG"].areas[0] > 0.9
+    assert right.judged["FedPG"].evaluations["oracle"].auc > 0.9
     wrong = outcome(
         study.run(replace(settings, normal_value="normal"), files[1]),
         lambda step: step.result is None,
     )
-    assert wrong.judged["FedPG"].areas[0] < 0.6
+    assert wrong.judged["FedPG"].evaluations["oracle"].auc < 0.6
     assert all(
         one.identity(OWN, files[0]) != one.identity(OWN, files[1])
         for one in STUDIES.values()
@@ -246,9 +246,11 @@ def test_a_subspace_learnt_under_an_epsilon_is_judged_beside_the_one_without() -
     assert found.local is None  # a client alone sends nothing; it is not compared under noise
     clear = outcome(STUDIES["detection"].run(replace(NOISY, epsilon=math.inf)))
     assert clear.facts.promised is None and {"FedAE", "FedAE-2"} < set(clear.judged)
-    mine, aim = (found.judged[name].areas[0] for name in ("FedPG", "Centralised PCA"))
-    assert 0.5 < mine < 1 and mine != clear.judged["FedPG"].areas[0]
-    assert aim == clear.judged["Centralised PCA"].areas[0]
+    mine, aim = (
+        found.judged[name].evaluations["oracle"].auc for name in ("FedPG", "Centralised PCA")
+    )
+    assert 0.5 < mine < 1 and mine != clear.judged["FedPG"].evaluations["oracle"].auc
+    assert aim == clear.judged["Centralised PCA"].evaluations["oracle"].auc
 
 
 def test_its_records_are_centred_on_the_noisy_mean() -> None:

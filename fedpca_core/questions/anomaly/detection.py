@@ -52,20 +52,19 @@ class Findings:
         if not self.facts.labelled:
             alarms = {name: 100 * judged.alarms[chosen] for name, judged in self.judged.items()}
             return pd.DataFrame(alarms.items(), columns=["detector", "alarms"])
-        rows: list[tuple[str, Any, Mapping[str, float], Mapping[float, float]]] = [
-            (name, judged.areas, judged.evaluations[chosen].rates(), judged.caught_at)
-            for name, judged in self.judged.items()
+        found = {name: judged.evaluations[chosen] for name, judged in self.judged.items()}
+        rows = [
+            (name, one.auc, one.average_precision, one.rates() | self.judged[name].few())
+            for name, one in found.items()
         ]
         if self.local is not None:
             own = self.local.oracle if chosen == "oracle" else self.local.own_quantile
-            areas = self.local.auc, self.local.average_precision
-            rows.append(("Self-learning PCA", areas, own, {}))
-        rows.append(("Always alarm", (0.5, share), always_alarm(share), {}))
+            rows.append(("Self-learning PCA", self.local.auc, self.local.average_precision, own))
+        rows.append(("Always alarm", 0.5, share, always_alarm(share)))
         return pd.DataFrame(
-            {"detector": name, "auc": areas[0], "average_precision": areas[1]}
+            {"detector": name, "auc": auc, "average_precision": precision}
             | {rate: 100 * value for rate, value in rates.items()}
-            | {f"tpr_{100 * at:g}": 100 * caught for at, caught in few.items()}
-            for name, areas, rates, few in rows
+            for name, auc, precision, rates in rows
         )
 
     def curves(self) -> pd.DataFrame:

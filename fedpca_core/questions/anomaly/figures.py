@@ -108,9 +108,9 @@ def alarm_rates(found: Findings) -> Panel:
 
 def verdict(found: Findings, settings: AnomalySettings) -> str:
     """Two sentences: what was learnt beyond the baselines, and what the threshold makes of it."""
-    areas = {name: judged.areas for name, judged in found.judged.items()}
     own, norm, exact = (
-        (areas[name] or (0.0, 0.0))[0] for name in (found.title, "Norm only", "Centralised PCA")
+        found.judged[name].evaluations["oracle"].auc
+        for name in (found.title, "Norm only", "Centralised PCA")
     )
     text = (
         f"**{found.title} ranks an attack above a normal flow with probability {own:.3f}**; "
@@ -139,13 +139,13 @@ def verdict(found: Findings, settings: AnomalySettings) -> str:
 def roc_and_precision(found: Findings) -> list[Panel]:
     roc, precision, lowest = [], [], []
     for name, judged in found.judged.items():
-        assert judged.curves is not None and judged.areas is not None
+        drawn, areas = judged.curves, judged.evaluations["oracle"]
+        assert drawn is not None
         look: dict[str, Any] = {"colour": colour(name), "simulation_only": name in POOLED}
-        drawn = judged.curves
         rates = drawn.false_positive_rate, drawn.true_positive_rate
-        roc.append(Curve(f"{name} ({judged.areas[0]:.3f})", *rates, **look))
+        roc.append(Curve(f"{name} ({areas.auc:.3f})", *rates, **look))
         exact = drawn.recall, drawn.precision
-        precision.append(Curve(f"{name} ({judged.areas[1]:.3f})", *exact, **look))
+        precision.append(Curve(f"{name} ({areas.average_precision:.3f})", *exact, **look))
         # The rest is of a handful of flows.
         lowest += drawn.precision[drawn.recall > 0.03].tolist()
     roc.append(Curve("guessing (0.500)", [0.0, 1.0], [0.0, 1.0], colour="guide", guide=True))
@@ -318,12 +318,9 @@ def sweeps(found: Swept, settings: AnomalySettings) -> parts.Parts:
         f"{short(smallest, 2)}, at {parameter.label.lower()} {short(near)} (simulation only)."
     )
     if "norm" in found.series:
-        at, high = best(found, "auc")
-        _, low = best(found, "auc", lowest=True)
-        text += (
-            f" The AUC is highest, {high:.3f}, at {short(at)}; it varies between {low:.3f} and "
-            f"{high:.3f}."
-        )
+        (at, high), (_, low) = best(found, "auc"), best(found, "auc", lowest=True)
+        text += f" The AUC is highest, {high:.3f}, at {short(at)}; it varies between {low:.3f} and "
+        text += f"{high:.3f}."
     yield text
     yield from parts.reasons(found.refusals)
 
@@ -336,6 +333,11 @@ def along(found: Swept, label: str, title: str) -> list[Panel]:
     names = {"federated": title, "centralised": "centralised PCA", "norm": "norm only"}
     looks = {"federated": title, "centralised": "Centralised PCA", "norm": "Norm only"}
     truths = {"auc": ("centralised",), "distance": ("federated",)}
+    axis: dict[str, Any] = {
+        "x_title": label.lower(),
+        "log_x": found.parameter in ("penalty_factor", "local_steps"),
+        "integer_x": found.parameter != "penalty_factor",
+    }
     panels = []
     for name in (name for name, shown in drawn.items() if shown):
         measure = name.removeprefix("sweep_")
@@ -348,15 +350,8 @@ def along(found: Swept, label: str, title: str) -> list[Panel]:
             least=1e-12 if measure == "distance" else 0.0,
             spread=several,
         )
-        panels.append(
-            Panel.of(
-                name,
-                [replace(curve, marker=curve.name == title) for curve in curves],
-                x_title=label.lower(),
-                log_x=found.parameter in ("penalty_factor", "local_steps"),
-                integer_x=found.parameter != "penalty_factor",
-            )
-        )
+        marked = [replace(curve, marker=curve.name == title) for curve in curves]
+        panels.append(Panel.of(name, marked, **axis))
     return panels
 
 

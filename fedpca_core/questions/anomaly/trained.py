@@ -83,32 +83,32 @@ class JudgedDetector:
     alarms: Mapping[Level, float]
     #: mapping of level to counts and rates; empty without labels.
     evaluations: Mapping[Level, Evaluation]
-    #: (AUC, average precision), or None without labels.
-    areas: tuple[float, float] | None
+    #: None without labels.
     curves: Curves | None
     #: mapping of a share of false alarms to the share of attacks caught with no more.
     caught_at: Mapping[float, float]
+
+    def few(self) -> dict[str, float]:
+        """The same by the column of a table."""
+        return {f"tpr_{100 * at:g}": caught for at, caught in self.caught_at.items()}
 
 
 def judge(on: DetectionTask, found: Detector) -> JudgedDetector:
     """Everything about a detector at any threshold."""
     scores, attack = found.scores, on.attack
     thresholds: dict[Level, float] = {s: quantile(found.training_scores, s) for s in SHARES}
-    areas = None
     if on.source.labelled:
         thresholds["oracle"] = best_for_labels(attack, scores)
-        areas = area_pair(attack, scores)
+    alarms = {level: float((scores > value).mean()) for level, value in thresholds.items()}
+    if not on.source.labelled:
+        return JudgedDetector(thresholds, alarms, {}, None, {})
+    areas = area_pair(attack, scores)
     return JudgedDetector(
-        thresholds=thresholds,
-        alarms={level: float((scores > value).mean()) for level, value in thresholds.items()},
-        evaluations={
-            level: evaluate(attack, scores, value, areas)
-            for level, value in thresholds.items()
-            if areas is not None
-        },
-        areas=areas,
-        curves=None if areas is None else curves(attack, scores),
-        caught_at={share: caught_at(attack, scores, share) for share in FEW if areas is not None},
+        thresholds,
+        alarms,
+        {level: evaluate(attack, scores, value, areas) for level, value in thresholds.items()},
+        curves(attack, scores),
+        {share: caught_at(attack, scores, share) for share in FEW},
     )
 
 

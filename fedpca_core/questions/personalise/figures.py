@@ -57,20 +57,18 @@ def verdict(outcome: Collaboration) -> str:
     other = ALONE if limits[ALONE] <= limits[SHARED] else SHARED
     gain = limits[other] - mine
     early = f"{outcome.rounds} of " * (outcome.rounds < outcome.planned)
+    perfect = "1 is what perfect knowledge of each client would reach"
     numbers = (
         f"After {early}{plural(outcome.planned, 'round')} personalised PCA is at "
         f"**{mine:.3f}** on fresh records; {name(ALONE)} settles at "
         f"{limits[ALONE]:.3f}, one shared model ({name(SHARED)}) at {limits[SHARED]:.3f} "
-        + (
-            "(the share of fresh records that a model misses)."
-            if outcome.own
-            else "(1 is what perfect knowledge of each client would reach)."
-        )
+        f"({'the share of fresh records that a model misses' if outcome.own else perfect})."
     )
     little = "a little " * (abs(gain) <= TIE)
     do = "does" if outcome.better == 1 else "do"
     clients = f"{outcome.better} of {outcome.clients} clients {do} {little}better than alone."
-    if outcome.facts.guarantee is not None:
+    noisy = outcome.facts.guarantee is not None
+    if noisy:
         clients += f" {UNCHANGED}"
     if gain > TIE:
         best = parts.words("personal-pays")
@@ -80,7 +78,6 @@ def verdict(outcome: Collaboration) -> str:
             "the two extremes and ends level with it."
         )
     else:
-        noisy = outcome.facts.guarantee is not None
         remedy = "more records or a larger ε" if noisy else "more rounds, or another prior"
         best = f"**{METHODS[other].title} is still ahead here**; allow {remedy}."
     return f"{best} {numbers} {clients}"
@@ -130,16 +127,12 @@ def gains(outcome: Collaboration) -> Panel:
 
 def distances(outcome: Collaboration) -> str:
     """What the two heat maps show, and of how many clients."""
-    shown = len(outcome.angles)
-    who = (
-        f"every two of the {shown} clients"
-        if shown == outcome.clients
-        else f"every two of the first {shown} of {outcome.clients} clients"
-    )
+    shown, every = len(outcome.angles), outcome.clients
+    of = f"{shown}" if shown == every else f"first {shown} of {every}"
     unseen = "the records of all" if outcome.own else "the true subspaces"
     return (
-        f"The largest principal angle, in degrees, between the subspaces of {who}. Simulation "
-        f"only: nobody in the federation sees {unseen}."
+        f"The largest principal angle, in degrees, between the subspaces of every two of the {of} "
+        f"clients. Simulation only: nobody in the federation sees {unseen}."
     )
 
 
@@ -297,12 +290,10 @@ def what_is_recovered(found: Exposed) -> str:
     whole = "the whole noisy covariance Sᵢ + Eᵢ" if found.noisy else "the whole covariance Sᵢ"
     said = [
         "After a common start, **one upload gives a client's private basis with an error of "
-        f"{short(first, 1)}**. "
-        + (
-            f"For {found.moments} of {attacked} clients a few rounds give {whole} as well."
-            if found.moments
-            else f"These few rounds give {whole} of none of the {attacked} clients."
-        )
+        f"{short(first, 1)}**.",
+        f"For {found.moments} of {attacked} clients a few rounds give {whole} as well."
+        if found.moments
+        else f"These few rounds give {whole} of none of the {attacked} clients.",
     ]
     if found.noisy and np.isfinite(found.own):
         said.append(parts.words("personal-source", own=short(found.own, 2)))
