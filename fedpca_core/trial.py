@@ -30,15 +30,15 @@ from fedpca_core.shares import counted as shared
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 
 T = TypeVar("T")
-#: What gives all of a target away, and what gives nothing: relative error as a share of the best
+#: What gives all of a target away, and what gives nothing (relative error as a share of the best
 #: public guess's, sine of an angle, share of the records, how often a member is ranked above a
-#: stranger.
-LIMITS: Mapping[Target, tuple[float, float]] = {
-    Target.COVARIANCE: (0.25, 0.75),
-    Target.LEADING: (0.1, 0.5),
-    Target.RECORDS: (1.0, 0.0),
-    Target.MEMBERSHIP: (0.9, 0.6),
-    Target.NEWCOMER: (0.9, 0.6),
+#: stranger); how its figure is counted.
+LIMITS: Mapping[Target, tuple[float, float, str]] = {
+    Target.COVARIANCE: (0.25, 0.75, "relative error"),
+    Target.LEADING: (0.1, 0.5, "sine of the largest angle"),
+    Target.RECORDS: (1.0, 0.0, "records"),
+    Target.MEMBERSHIP: (0.9, 0.6, "of pairs ranked right"),
+    Target.NEWCOMER: (0.9, 0.6, "of pairs ranked right"),
 }
 #: Targets whose figure is how often one of two records is ranked right, an average over draws.
 RANKED = (Target.MEMBERSHIP, Target.NEWCOMER)
@@ -46,15 +46,6 @@ RANKED = (Target.MEMBERSHIP, Target.NEWCOMER)
 IN_PART = "draws, something"
 #: Key of the comparison of two runs.
 TWO_RUNS = "two_runs"
-#: How the figure of a target is counted.
-UNITS: Mapping[Target, str] = {
-    Target.COVARIANCE: "relative error",
-    Target.LEADING: "sine of the largest angle",
-    Target.RECORDS: "records",
-    Target.MEMBERSHIP: "of pairs ranked right",
-    Target.NEWCOMER: "of pairs ranked right",
-    Target.SUM: "directions",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +81,7 @@ class Got:
     @classmethod
     def of(cls, target: Target, attack: str, figure: float, measured: float) -> Got:
         """A figure, placed by what was measured between the limits of its target."""
-        yes, no = LIMITS[target]
+        yes, no, _ = LIMITS[target]
         place = (measured - yes) / (no - yes)
         return cls(attack, figure, 1.0 if math.isnan(place) else place)
 
@@ -434,7 +425,8 @@ def _drawn(target: Target, trials: Sequence[Trial]) -> Finding:
     known = [one.figure for one in got if not math.isnan(one.figure)] or [math.nan]
     own = float(first.deployment.samples[first.client])
     of = own if target is Target.RECORDS else None
-    figure = Figure(float(np.median(known)), UNITS[target], of, min(known), max(known), len(got))
+    middle, (*_, unit) = float(np.median(known)), LIMITS[target]
+    figure = Figure(middle, unit, of, min(known), max(known), len(got))
     status, share = _shared(target, got)
     if status is None:
         return replace(_unopened(target, first, figure), share=share)
@@ -446,7 +438,7 @@ def _drawn(target: Target, trials: Sequence[Trial]) -> Finding:
 def _shared(target: Target, got: Sequence[Got]) -> tuple[Status | None, Share | None]:
     """Whether the draws say open or partly, None for neither; and in how many of them."""
     if target in RANKED:
-        yes, no = LIMITS[target]
+        yes, no, _ = LIMITS[target]
         ranks = [one.figure for one in got]
         share = averaged(ranks) if len(got) > 1 else None
         middle = float(np.mean(ranks))
@@ -454,12 +446,12 @@ def _shared(target: Target, got: Sequence[Got]) -> tuple[Status | None, Share | 
             return Status.OPEN, share
         return (Status.PARTLY if middle > no else None), share
     opened = [float(one.open) for one in got]
-    status, share = Status.PARTLY if any(opened) else None, shared(opened)
+    some = [float(one.place < 1.0) for one in got]
+    status, share = Status.PARTLY if any(some) else None, shared(opened)
     if np.mean(opened) >= NEARLY:
         status = Status.OPEN
-    some = [float(one.place < 1.0) for one in got]
-    if not any(opened) and any(some):
-        status, share = Status.PARTLY, replace(shared(some), of=IN_PART)
+    if any(some) and not any(opened):
+        share = replace(shared(some), of=IN_PART)
     return status, share if len(got) > 1 else None
 
 

@@ -50,8 +50,7 @@ class DialCurves(Study[SceneSettings, pd.DataFrame]):
                 try:
                     if side not in known:
                         scene = yield from part(LivePicture().piece(side, data), 0.0, 0.0)
-                        ends = scene.sines[-1], float(scene.held_error[-1])
-                        known[side] = degrees(ends[0]), degrees(ends[1])
+                        known[side] = degrees(scene.sines[-1]), degrees(scene.held_error[-1])
                 except InvalidInput:  # what cannot be there leaves a gap
                     continue
                 rows.append((name, value, place, method, *known[side]))

@@ -65,7 +65,7 @@ class SceneSettings(ConvergeSettings):
         methods = [METHODS[key] for key in self.compared]
         searched = any(one.searched for one in methods)
         why = f"No attack on {' or '.join(one.title for one in methods)} has to search."
-        return {**super().idle(), **({} if searched else {"unmask": why})}
+        return super().idle() if searched else {**super().idle(), "unmask": why}
 
     def __post_init__(self) -> None:
         super().__post_init__()
