@@ -71,7 +71,7 @@ def _commands() -> argparse.ArgumentParser:
     check = commands.add_parser("check", parents=[asked], help="what a deployment gives away")
     check.set_defaults(do=lambda given: _check(_settings(given.file), given.out))
     config = commands.add_parser("config", help="print a settings file")
-    config.add_argument("kind", choices=sorted({one.kind for one in KINDS.values()}))
+    config.add_argument("kind", choices=sorted(KINDS))
     config.add_argument("changes", nargs="*", metavar="NAME=VALUE")
     config.set_defaults(
         do=lambda given: print(_changed(KINDS[given.kind], given.changes).to_json())
@@ -103,11 +103,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _commands().parse_args(arguments)
     try:
         return int(given.do(given) or 0)
-    except NoFile as refusal:
-        _say(f"{refusal} Give it with --table.", sys.stderr)
-        return REFUSED
     except InvalidInput as refusal:
-        _say(str(refusal), sys.stderr)
+        more = " Give it with --table." * isinstance(refusal, NoFile)
+        _say(f"{refusal}{more}", sys.stderr)
         return REFUSED
     except MemoryError:
         _say("This machine has not enough memory for that; choose smaller sizes.", sys.stderr)

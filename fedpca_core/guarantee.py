@@ -118,7 +118,6 @@ class Guarantee:
     composition: float
     unit: str = str(RECORD)
     sampling: str = FULL
-    accountant: str = ACCOUNTANT
     released: str = EACH_IN_FULL
     towards: str = CHECKED
     #: What was used and is not covered, because it is public, the clients' sizes first.
@@ -165,7 +164,7 @@ class Guarantee:
             "released": self.released,
             "towards": self.towards,
             "sampling": self.sampling,
-            "accountant": self.accountant,
+            "accountant": ACCOUNTANT,
             "taken as public": ", ".join(self.public),
             "noise": self.drawn,
         }

@@ -329,26 +329,6 @@ switch = scale = text = choice = _declared
 
 
 @cache
-def help_texts() -> Mapping[str, Mapping[str, str]]:
-    """What parameters mean, by the kind of their settings and their field: `help.toml`."""
-    return {
-        kind: {name: " ".join(sentence.split()) for name, sentence in part.items()}
-        for kind, part in said_in("help").items()
-    }
-
-
-@cache
-def values() -> Mapping[str, Mapping[str, Any]]:
-    """What parameters may be, likewise: `values.toml`, in which a word names one that is alike."""
-    return {
-        kind: {
-            name: part.get(one, one) if isinstance(one, str) else one for name, one in part.items()
-        }
-        for kind, part in said_in("values").items()
-    }
-
-
-@cache
 def said_in(file: str) -> Mapping[str, dict[str, Any]]:
     """What a file of words or values of the program says, by name or kind: `help`, `panels`, ..."""
     return tomllib.loads(files("fedpca_core").joinpath(f"{file}.toml").read_text(encoding="utf-8"))
@@ -400,21 +380,22 @@ class Settings:
         """Field names and their parameters, in order.
 
         A link names a field by its name without underscores unless its declaration says otherwise.
-        Words of help, and values, are those of the nearest ancestor that has any, or came with the
-        parameter.
+        Words of help, and values, are those that `help.toml` and `values.toml` have of the nearest
+        ancestor, or came with the parameter; a word as values names a parameter that has the same.
         """
         kinds = [getattr(one, "kind", "") for one in cls.__mro__]
         words, may_be = (
-            ChainMap(*(dict(file.get(kind, {})) for kind in kinds))
-            for file in (help_texts(), values())
+            ChainMap(*(said_in(file).get(kind, {}) for kind in kinds))
+            for file in ("help", "values")
         )
         found: dict[str, Parameter] = {}
         for entry in fields(cls):
             name, described = entry.name, cast(Parameter, entry.metadata["parameter"])
             if name in may_be:
-                described = described.among(may_be[name])
-            key = described.key or name.replace("_", "")
-            found[name] = replace(described, key=key, help=words.get(name, described.help))
+                values = may_be[name]
+                described = described.among(may_be[values] if isinstance(values, str) else values)
+            key, meaning = described.key or name.replace("_", ""), words.get(name, described.help)
+            found[name] = replace(described, key=key, help=" ".join(meaning.split()))
         return MappingProxyType(found)
 
     # ------------------------------------------------------------------ out

@@ -388,13 +388,11 @@ def findings(trials: Sequence[Trial]) -> tuple[Finding, ...]:
     return (_covariance(first), *_leading(first), _certified(first))
 
 
-def without_run(
-    deployment: Deployment, targets: Sequence[Target], client: int = 0
-) -> list[Finding]:
-    """What counting alone says, and what trying the rest would cost."""
-    theorems, rank = counted(deployment, client), float(deployment.rank(client))
-    fitting: list[Attack] = [*on_matrices(deployment, client), *on_records(deployment, client)]
-    prices = {one.key: one.seconds(deployment, client) for one in fitting}
+def without_run(deployment: Deployment, targets: Sequence[Target]) -> list[Finding]:
+    """What counting alone says of client 0, and what trying the rest would cost."""
+    theorems, rank = counted(deployment, 0), float(deployment.rank(0))
+    fitting: list[Attack] = [*on_matrices(deployment, 0), *on_records(deployment, 0)]
+    prices = {one.key: one.seconds(deployment, 0) for one in fitting}
     found = []
     for target in targets:
         theorem = theorems.get(target)

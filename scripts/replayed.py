@@ -1,5 +1,8 @@
 """Run the replay that the front page shows at once, and store what it found."""
 
+import json
+from dataclasses import asdict
+
 from fedpca_core.questions.home.scene import FILE, LivePicture, outcome_of
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.steps import outcome
@@ -10,7 +13,8 @@ def main() -> None:
     settings = SceneSettings(unmask=True).side("faps")
     scene = outcome(LivePicture().run(settings))
     assert scene is not None
-    FILE.write_text(outcome_of(scene, settings).written(), encoding="utf-8")
+    found = json.dumps(asdict(outcome_of(scene, settings)), ensure_ascii=False)
+    FILE.write_text(f"{found}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from packaging.requirements import Requirement
 import fedpca_core
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.theory.settings import ITERATIONS
-from fedpca_core.settings import Settings, help_texts, values
+from fedpca_core.settings import Settings, said_in
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE = sorted((ROOT / "fedpca_core").rglob("*.py"))
@@ -508,11 +508,11 @@ def test_a_key_a_name_and_a_title_belong_to_one_parameter() -> None:
 
 
 def test_every_parameter_has_a_text_of_help_and_every_text_a_parameter():
-    said, used = help_texts(), set()
+    said, used = said_in("help"), set()
     for settings in settings_classes():
         for name, parameter in settings.parameters().items():
             assert parameter.help.endswith((".", "…")), f"{settings.__name__}.{name}"
-            if said.get(settings.kind, {}).get(name) == parameter.help:
+            if " ".join(said.get(settings.kind, {}).get(name, "").split()) == parameter.help:
                 used.add((settings.kind, name))
     unused = {(kind, name) for kind, part in said.items() for name in part} - used
     assert unused == set()
@@ -520,7 +520,7 @@ def test_every_parameter_has_a_text_of_help_and_every_text_a_parameter():
 
 def test_values_of_a_file_are_those_of_a_parameter():
     declared = {(one.kind, name) for one in settings_classes() for name in one.parameters()}
-    assert {(kind, name) for kind, part in values().items() for name in part} <= declared
+    assert {(kind, name) for kind, part in said_in("values").items() for name in part} <= declared
 
 
 def bound_keys(source: Path) -> list[str]:

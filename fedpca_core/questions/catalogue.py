@@ -100,12 +100,11 @@ RUNNABLE: Mapping[str, Study[Any, Any]] = {
     **registered(OWN_TABLE, ATTACK_TYPES, DIAL_CURVES, NEXT_STEPS),
 }
 
-#: The settings class of every page.
-PAGES: tuple[type[Settings], ...] = tuple(
-    dict.fromkeys(study.settings for study in STUDIES.values())
-)
-#: Settings classes by the kind that files and links name.
-KINDS: Mapping[str, type[Settings]] = {settings.kind: settings for settings in PAGES}
+#: Settings classes by the kind that files and links name, and all of them: one a page.
+KINDS: Mapping[str, type[Settings]] = {
+    study.settings.kind: study.settings for study in STUDIES.values()
+}
+PAGES = tuple(KINDS.values())
 
 #: Every preset by name, in the order in which they are listed.
 PRESETS: Mapping[str, Preset] = {

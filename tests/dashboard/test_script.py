@@ -75,7 +75,7 @@ def test_every_point_reproduces_from_its_link_and_its_script_to_the_last_digit(
     """Every method with a budget and without, each with its seeds: medians, spans and runs."""
     study = Frontier()
     monkeypatch.setattr(frontier, "VALUES", {**VALUES, "epsilon": (np.inf, 1.0)})
-    monkeypatch.setattr(frontier, "_placed", frontier._placed.__wrapped__)  # remembers nothing
+    monkeypatch.setattr(frontier, "_pieces", frontier._pieces.__wrapped__)  # remembers nothing
     whole = outcome(study.run(page))
     points = whole.points()
     assert len(points) == count and len(whole.table) == 2 * count

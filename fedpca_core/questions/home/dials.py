@@ -71,8 +71,8 @@ class NextSteps(LivePicture):
 
     def pieces(self, settings: SceneSettings) -> Sequence[SceneSettings]:
         described, idle = settings.parameters(), settings.idle()
-        steps = ((name, by * _step(described[name])) for name in DIALS for by in (1, -1))
-        turned = [moved(settings, *step) for step in steps if step[0] not in idle]
+        dials = {name: len(_values(described[name])) - 1 for name in DIALS if name not in idle}
+        turned = [moved(settings, name, by / n) for name, n in dials.items() for by in (1, -1)]
         sides = (super(NextSteps, self).pieces(one) for one in turned if one is not None)
         return tuple(dict.fromkeys(chain.from_iterable(sides)))
 
@@ -100,14 +100,6 @@ def onward(settings: SceneSettings, name: str, before: Any) -> SceneSettings | N
     return moved(settings, name, _place(dial, getattr(settings, name)) - _place(dial, before))
 
 
-def _step(dial: Parameter) -> float:
-    """One step of a dial as a share of its range."""
-    if dial.grid:
-        return 1 / (len(dial.grid) - 1)
-    assert dial.low is not None and dial.high is not None and dial.step is not None
-    return dial.step / (dial.high - dial.low)
-
-
 def _plain(settings: SceneSettings) -> SceneSettings:
     """The settings of which curves are drawn: what takes long is left out of them."""
     return replace(settings, unmask=False, price=False)
@@ -127,23 +119,26 @@ def _points(settings: SceneSettings) -> Iterator[tuple[str, float, Any]]:
                 yield name, *at(described[name], _place(described[name], getattr(settings, name)))
 
 
+def _values(dial: Parameter) -> Sequence[float]:
+    """What a dial can be turned to, in order."""
+    if dial.grid:
+        return dial.grid
+    assert dial.low is not None and dial.high is not None and dial.step is not None
+    steps = np.arange(round((dial.high - dial.low) / dial.step) + 1)
+    return cast(list[float], np.round(dial.low + steps * dial.step, 9).tolist())
+
+
 def _place(dial: Parameter, value: float) -> float:
     """Where a value is between the ends of a dial."""
-    if dial.grid:
-        return dial.grid.index(value) / (len(dial.grid) - 1)
-    assert dial.low is not None and dial.high is not None
-    return (value - dial.low) / (dial.high - dial.low)
+    values = _values(dial)
+    return float(np.interp(value, values, np.linspace(0.0, 1.0, len(values))))
 
 
 def at(dial: Parameter, place: float) -> tuple[float, Any]:
     """The place nearest to one between the ends of a dial at which it has a value, and that."""
-    if dial.grid:
-        value = dial.check(dial.grid[round(place * (len(dial.grid) - 1))])
-    else:
-        assert dial.low is not None and dial.high is not None and dial.step is not None
-        exact = round(dial.low + round(place * (dial.high - dial.low) / dial.step) * dial.step, 9)
-        value = dial.check(int(exact) if isinstance(dial.default, int) else exact)
-    return _place(dial, cast(float, value)), value
+    values = _values(dial)
+    number = round(place * (len(values) - 1))
+    return number / (len(values) - 1), dial.check(values[number])
 
 
 def by_dial(table: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -51,6 +51,8 @@ BEARABLE: Mapping[str, Any] = {
 BORNE = 10.0
 _offers: Remembered[Bearable] = Remembered(64)
 FILE = Path(__file__).with_name("replayed.json")
+#: The digits have so many grey levels.
+WHITE = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -401,21 +403,11 @@ class Stored:
     settings: str
     #: After whose messages the records were found.
     round: int
-    #: (records, features) int: Grey levels of the records, of ``white``, in the order in which the
+    #: (records, features) int: Grey levels of the records, of `WHITE`, in the order in which the
     #: client holds them.
     levels: list[list[int]]
-    white: int
     #: Of the matrix, and of the records.
     findings: tuple[Finding, Finding]
-
-    @property
-    def records(self) -> Array:
-        """(features, records), white at 1."""
-        return np.array(self.levels, dtype=float).T / self.white
-
-    def written(self) -> str:
-        """As its file has it."""
-        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
 
 
 @cache
@@ -440,16 +432,15 @@ def stored(settings: str) -> Stored | None:
 def outcome_of(scene: Scene, settings: SceneSettings) -> Stored:
     """What of a scene in which the records were found cannot be had at once."""
     assert scene.certified is not None
-    white = 16  # the digits have so many grey levels
     flat = scene.pictures[scene.certified].reshape(len(scene.truth), -1)
-    levels = np.round(white * flat).astype(int).tolist()
+    levels = np.round(WHITE * flat).astype(int).tolist()
     key = settings.run_key().query_string()
-    return Stored(key, scene.certified, levels, white, scene.findings[scene.certified])
+    return Stored(key, scene.certified, levels, scene.findings[scene.certified])
 
 
 def _as_before(scene: Scene, found: Stored) -> Scene:
     """A scene before its search has ended, with the end that the same search had."""
-    last, k = found.records.T.reshape(scene.truth.shape), found.round
+    last, k = np.array(found.levels).reshape(scene.truth.shape) / WHITE, found.round
     figure = found.findings[0].figure
     ends = {"pictures": last, "directions": figure.value if figure else 0, "held_error": 0.0}
     arrays = {name: getattr(scene, name).copy() for name in ends}

@@ -153,27 +153,29 @@ _MASKED: Mapping[str, Any] = {
 }
 
 
-def _chapter(key: str, sets: Mapping[str, Any], opens: Opens, **more: Any) -> Chapter:
-    """With title, told, asked and door in the words of its key."""
-    return Chapter(key, sets, opens, **{**names(f"story-{key}"), **more})
+def _chapter(name: str, sets: Mapping[str, Any], opens: Opens, **more: Any) -> Chapter:
+    """With title, told, asked and door in the words of its name."""
+    return Chapter(name.removeprefix("story-"), sets, opens, **{**names(name), **more})
 
 
 STORY: tuple[Chapter, ...] = (
     _chapter(
-        "1",
+        "story-1",
         {},
         lambda settings: settings.carried(ConvergeSettings),
         answer=lambda tables: within(tables["rounds"], NEAR),
         shows="answer",
         terms=("federation", "directions"),
     ),
-    _chapter("2", {}, _attack, terms=("basis", "covariance")),
-    _chapter("3", _MASKED, _attack),
-    _chapter("4", {**_MASKED, "unmask": True}, partial(_attack, unmask=True)),
-    _chapter("5", {"secure_aggregation": True}, partial(_attack, attack="pooled")),
-    _chapter("6", {"secure_aggregation": True, "joined": 8}, partial(_attack, attack="pooled")),
+    _chapter("story-2", {}, _attack, terms=("basis", "covariance")),
+    _chapter("story-3", _MASKED, _attack),
+    _chapter("story-4", {**_MASKED, "unmask": True}, partial(_attack, unmask=True)),
+    _chapter("story-5", {"secure_aggregation": True}, partial(_attack, attack="pooled")),
     _chapter(
-        "7",
+        "story-6", {"secure_aggregation": True, "joined": 8}, partial(_attack, attack="pooled")
+    ),
+    _chapter(
+        "story-7",
         {
             "clients": 2,
             "records_per_client": float("inf"),

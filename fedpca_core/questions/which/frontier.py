@@ -1,7 +1,7 @@
 """All methods on one problem, as points and as paths over a parameter, in one tidy table."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -130,7 +130,7 @@ class Frontier(InPieces[FrontierSettings, Front]):
     attacked = True
 
     def pieces(self, settings: FrontierSettings) -> Sequence[FrontierSettings]:
-        return [piece for *_, piece in _placed(settings)]
+        return _pieces(settings)
 
     def piece(self, settings: FrontierSettings, data: OwnData | None) -> Run[Front]:
         require(
@@ -157,9 +157,10 @@ class Frontier(InPieces[FrontierSettings, Front]):
         return found
 
     def gathered(self, settings: FrontierSettings, found: Sequence[Front]) -> Front:
+        name = settings.vary
         tables = [
-            front.table.assign(parameter=parameter, value=value)
-            for (parameter, value, _), front in zip(_placed(settings), found, strict=False)
+            front.table.assign(parameter=name, value=float(getattr(piece, name, math.nan)))
+            for piece, front in zip(self.pieces(settings), found, strict=False)
         ]
         table = pd.concat([t for t in tables if len(t)] or tables[:1], ignore_index=True)
         table = told_once(table, POINT)
@@ -187,15 +188,6 @@ def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
         return table
     kinds = dict.fromkeys(COLUMNS, float) | dict.fromkeys(_FLAGS, bool)
     return table.astype(kinds | dict.fromkeys(_TEXTS, object))
-
-
-@lru_cache(maxsize=32)
-def _placed(settings: FrontierSettings) -> list[tuple[str, float, FrontierSettings]]:
-    """The pieces, each with the parameter that varies and its value there; nobody changes it."""
-    name = settings.vary
-    if name == "none" and settings.seeds == 1:
-        return []
-    return [(name, float(getattr(one, name, math.nan)), one) for one in _pieces(settings)]
 
 
 def _cost(piece: FrontierSettings, data: OwnData | None) -> Cost:
@@ -228,11 +220,15 @@ def seeds_of(settings: FrontierSettings) -> list[int]:
     return [(settings.seed + k) % 100_000 for k in range(settings.seeds)]
 
 
-def _pieces(settings: FrontierSettings) -> Iterator[FrontierSettings]:
+@lru_cache(maxsize=32)
+def _pieces(settings: FrontierSettings) -> list[FrontierSettings]:
     """First the paths from one seed, then from the others, then what attacks must search for.
 
-    All values of one seed follow each other: they are of the same records, drawn once.
+    All values of one seed follow each other: they are of the same records, drawn once. Nobody
+    changes the list.
     """
+    if settings.vary == "none" and settings.seeds == 1:
+        return []
     base = replace(settings, vary="none", seeds=1, starts=1)
     places = [base]
     if settings.vary != "none":
@@ -243,17 +239,17 @@ def _pieces(settings: FrontierSettings) -> Iterator[FrontierSettings]:
         (here, tuple(m for m in settings.candidates if here is base or varies(m, base, here)))
         for here in places
     ]
-    for seed in seeds_of(settings):
-        for here, some in along:
-            if some:
-                yield replace(here, candidates=some, seed=seed, searches=False)
-    if not settings.searches:
-        return
-    for number, here in enumerate(places):
-        if math.isinf(here.epsilon):
-            for method in settings.candidates:
-                if not number or (varies(method, base, here) and searched(method, here)):
-                    yield replace(here, candidates=(method,), seed=settings.seed, searches=True)
+    pieces = [
+        replace(here, candidates=some, seed=seed, searches=False)
+        for seed in seeds_of(settings)
+        for here, some in along
+        if some
+    ]
+    for here in places if settings.searches else ():
+        for method in settings.candidates if math.isinf(here.epsilon) else ():
+            if here is base or (varies(method, base, here) and searched(method, here)):
+                pieces.append(replace(here, candidates=(method,), searches=True))
+    return pieces
 
 
 def searched(method: str, here: FrontierSettings) -> bool:

@@ -131,11 +131,13 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
 
     def pieces(self, settings: FrontierSettings) -> list[FrontierSettings]:
         """Every way from every seed, and what attacks must search for from the first."""
-        return _pieces(settings, _seeds(settings))
+        return _pieces(settings, seed_counts(settings))
 
     def stages(self, settings: FrontierSettings) -> list[int]:
         ways, whole = len(self.ways(settings)), len(self.pieces(settings))
-        return [whole - ways * (_seeds(settings)[-1] - count) for count in _seeds(settings)]
+        return [
+            whole - ways * (seed_counts(settings)[-1] - count) for count in seed_counts(settings)
+        ]
 
     def narrowed(
         self, settings: FrontierSettings, which: FrontierSettings, before: Advice
@@ -256,7 +258,7 @@ def advised(
         table.loc[[often["median"].idxmin()], "reference"] = True
     table = table.reset_index()
     table["rounds"] = np.ceil(table["rounds"])
-    table = rules.judged(table, settings, len(_seeds(settings)))
+    table = rules.judged(table, settings, len(seed_counts(settings)))
     return Advice(table, seeds, refusals, runs, paths, facts)
 
 
@@ -266,7 +268,7 @@ def rejudged(advice: Advice, settings: FrontierSettings) -> Advice:
     return advised(runs, advice.paths, settings, advice.refusals, advice.facts)
 
 
-def _seeds(settings: FrontierSettings) -> tuple[int, ...]:
+def seed_counts(settings: FrontierSettings) -> tuple[int, ...]:
     """The counts of seeds after which it is asked whether they tell."""
     size = ProblemSize.of(settings)  # of a table, what its page says
     counts = next(counts for most, counts in SEEDS if size.features**2 * size.clients <= most)
@@ -276,7 +278,7 @@ def _seeds(settings: FrontierSettings) -> tuple[int, ...]:
 
 def _stage(seeds: pd.Series, settings: FrontierSettings) -> IntArray:
     """With which of the counts every seed came."""
-    return np.searchsorted(_seeds(settings), (seeds - settings.seed) % 100_000, side="right")
+    return np.searchsorted(seed_counts(settings), (seeds - settings.seed) % 100_000, side="right")
 
 
 def _kind(settings: FrontierSettings) -> tuple[bool, bool]:
@@ -295,11 +297,6 @@ def _pieces(settings: FrontierSettings, counts: Sequence[int]) -> list[FrontierS
         some = (key for key in settings.candidates if searched(key, ways[0]))
         searching = [replace(ways[0], candidates=(key,), searches=True) for key in some]
     return [*plain[:first], *searching, *plain[first:]]
-
-
-def enough_seeds(settings: FrontierSettings) -> int:
-    """Over how many seeds an advice is given, at least."""
-    return _seeds(settings)[0]
 
 
 def titled(method: str, noise: bool) -> str:
@@ -406,7 +403,7 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
     if advice.table.empty:
         whys = " ".join(f"{name}: {why}" for name, why in advice.refusals.items())
         return [f"{wish(settings)}: no candidate could be run. {whys}"]
-    wanted = enough_seeds(settings)
+    wanted, *_ = seed_counts(settings)
     so_far = "" if advice.seeds >= wanted else f" (so far, from {advice.seeds} of {wanted} seeds)"
     edge = "" if so_far else on_edge(advice)
     if best is None:

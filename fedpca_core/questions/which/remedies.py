@@ -128,7 +128,7 @@ class Remedies(InPieces[FrontierSettings, Found]):
     def run_piece(self, settings: FrontierSettings, which: str, data: OwnData | None) -> Run[Found]:
         """Narrow down by the first seed; then, by all, upward to what does it, or down from it."""
         base = replace(settings, searches=False)
-        values, seeds = open_values(settings, which), recommendation.enough_seeds(base)
+        values, seeds = open_values(settings, which), recommendation.seed_counts(base)[0]
         last = len(values) - 1
 
         def at(number: int) -> FrontierSettings:
