@@ -103,9 +103,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _commands().parse_args(arguments)
     try:
         return int(given.do(given) or 0)
+    except NoFile as refusal:
+        _say(f"{refusal} Give it with --table.", sys.stderr)
+        return REFUSED
     except InvalidInput as refusal:
-        more = " Give it with --table." * isinstance(refusal, NoFile)
-        _say(f"{refusal}{more}", sys.stderr)
+        _say(str(refusal), sys.stderr)
         return REFUSED
     except MemoryError:
         _say("This machine has not enough memory for that; choose smaller sizes.", sys.stderr)

@@ -1,7 +1,7 @@
 """Federated PCA with scikit-learn's face: ``fit(X, groups=site)``, records as rows."""
 
 import secrets
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -31,6 +31,7 @@ from fedpca_core.study.pca_settings import ConvergeSettings
 from fedpca_core.trial import trial
 
 
+@dataclass(eq=False, repr=False)
 class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Principal components of records that stay with the sites that hold them, in simulation.
 
@@ -86,36 +87,20 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         >>> model.leaks()
     """
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        method: str | Algorithm = "block_krylov",
-        rounds: int = 30,
-        sites: int = 5,
-        participation: float = 1.0,
-        secure_aggregation: bool = False,
-        epsilon: float | None = None,
-        delta: float = 1e-6,
-        clip: float | None = None,
-        mean_clip: float | None = None,
-        mean_share: float = 0.1,
-        keep_run: bool = True,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.method = method
-        self.rounds = rounds
-        self.sites = sites
-        self.participation = participation
-        self.secure_aggregation = secure_aggregation
-        self.epsilon = epsilon
-        self.delta = delta
-        self.clip = clip
-        self.mean_clip = mean_clip
-        self.mean_share = mean_share
-        self.keep_run = keep_run
-        self.random_state = random_state
+    n_components: int = 2
+    _: KW_ONLY
+    method: str | Algorithm = "block_krylov"
+    rounds: int = 30
+    sites: int = 5
+    participation: float = 1.0
+    secure_aggregation: bool = False
+    epsilon: float | None = None
+    delta: float = 1e-6
+    clip: float | None = None
+    mean_clip: float | None = None
+    mean_share: float = 0.1
+    keep_run: bool = True
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Run the federation.

@@ -118,6 +118,7 @@ class Guarantee:
     composition: float
     unit: str = str(RECORD)
     sampling: str = FULL
+    accountant: str = ACCOUNTANT
     released: str = EACH_IN_FULL
     towards: str = CHECKED
     #: What was used and is not covered, because it is public, the clients' sizes first.
@@ -164,7 +165,7 @@ class Guarantee:
             "released": self.released,
             "towards": self.towards,
             "sampling": self.sampling,
-            "accountant": ACCOUNTANT,
+            "accountant": self.accountant,
             "taken as public": ", ".join(self.public),
             "noise": self.drawn,
         }

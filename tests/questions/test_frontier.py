@@ -18,10 +18,10 @@ from fedpca_core.questions.which.frontier import Frontier, ending, pareto, shown
 from fedpca_core.questions.which.recommendation import (
     CONFIGURATION,
     Recommendation,
-    enough_seeds,
     meant,
     named,
     rejudged,
+    seed_counts,
     sentences,
 )
 from fedpca_core.questions.which.remedies import advice_of
@@ -291,7 +291,7 @@ FEW = FrontierSettings(
 def test_an_advice_is_over_seeds_and_says_how_often_it_is_the_first(monkeypatch):
     """From one seed it was noisy covariance, FAPS or one-shot, twice "by more than 10 %"."""
     study, settings = Recommendation(), replace(FEW, needed_epsilon=50.0, most_lost=0.5)
-    assert study.stages(settings) == [12, 24, 48, 96, 192, 384] and enough_seeds(settings) == 12
+    assert study.stages(settings) == [12, 24, 48, 96, 192, 384] and seed_counts(settings)[0] == 12
     monkeypatch.setattr(recommendation, "SEEDS", ((np.inf, (3, 5)),))
     settings = replace(settings, seeds=1)
     growing = []

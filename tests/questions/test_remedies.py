@@ -13,8 +13,8 @@ from fedpca_core.questions.which.frontier import Frontier
 from fedpca_core.questions.which.recommendation import (
     Advice,
     Recommendation,
-    enough_seeds,
     rejudged,
+    seed_counts,
 )
 from fedpca_core.questions.which.remedies import (
     Remedies,
@@ -68,7 +68,7 @@ def deployments(count: int) -> list[FrontierSettings]:
 
 def advice(settings: FrontierSettings) -> Advice:
     """From all its seeds, without what is shown on the way."""
-    return outcome(advice_of(settings, enough_seeds(settings), None))
+    return outcome(advice_of(settings, seed_counts(settings)[0], None))
 
 
 def test_where_it_says_what_would_do_doing_that_does_it():
