@@ -1,6 +1,6 @@
 """Statements of the paper on FAPS, checked with its dense formulas."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,7 +82,7 @@ def remark_4(generator: np.random.Generator) -> float:
 # ------------------------------------------------------------------ Appendix B
 @dataclass(frozen=True)
 class Iteration:
-    """An iteration under Assumption 6 with exact local solves, and its constants."""
+    """An iteration under Assumption 6 with exact local solves."""
 
     mats: Array
     penalty: float
@@ -90,30 +90,6 @@ class Iteration:
     z: Array
     new_x: Array
     new_z: Array
-
-    @property
-    def sigma(self) -> float:
-        """σ̲ squared; ρ is 1, since all penalties are equal."""
-        return 1.0 - 1.0 / (2 * CLIENTS)
-
-    @property
-    def largest(self) -> Array:
-        """‖Aᵢ‖₂² of every client."""
-        return np.linalg.norm(self.mats, 2, axis=(1, 2))
-
-    @property
-    def total(self) -> float:
-        """‖A‖_F²."""
-        return float(np.trace(self.mats.sum(axis=0)))
-
-    def gaps(self, x: Array, z: Array) -> Array:
-        """Squared distances of all clients to Z."""
-        return np.array([distance(one, z) for one in x])
-
-    def local(self, i: int, x: Array) -> float:
-        """h of client i."""
-        h = self.mats[i] + multiplier(self.mats[i], self.x[i]) + self.penalty * self.z @ self.z.T
-        return -float(np.trace(x.T @ h @ x)) / 2
 
     def lagrangian(self, x: Array, z: Array, of: Array) -> float:
         """(9), with the multipliers of the frames ``of``."""
@@ -127,18 +103,35 @@ class Iteration:
     @property
     def fell(self) -> tuple[float, float, float]:
         """How far it falls by local solves, by multipliers, and by the server's step."""
-        steps = [
-            self.lagrangian(self.x, self.z, self.x),
-            self.lagrangian(self.new_x, self.z, self.x),
-            self.lagrangian(self.new_x, self.z, self.new_x),
-            self.lagrangian(self.new_x, self.new_z, self.new_x),
-        ]
-        return steps[0] - steps[1], steps[1] - steps[2], steps[2] - steps[3]
+        before, solved, told, after = (
+            self.lagrangian(*frames)
+            for frames in (
+                (self.x, self.z, self.x),
+                (self.new_x, self.z, self.x),
+                (self.new_x, self.z, self.new_x),
+                (self.new_x, self.new_z, self.new_x),
+            )
+        )
+        return before - solved, solved - told, told - after
 
     @property
-    def violation(self) -> Array:
-        """P⊥ A Aᵀ Z."""
-        return (np.eye(FEATURES) - self.z @ self.z.T) @ self.mats.sum(axis=0) @ self.z
+    def step(self) -> float:
+        """Fall by the server's step over ‖G‖²; infinite where G is 0."""
+        outside = np.eye(FEATURES) - self.z @ self.z.T
+        g = square(outside @ aimed(self.mats, self.new_x, self.penalty) @ self.z)
+        return self.fell[2] / g if g > TINY else np.inf
+
+
+def gaps(x: Array, z: Array) -> Array:
+    """Squared distances of all clients to Z."""
+    return np.array([distance(one, z) for one in x])
+
+
+def aimed(mats: Array, x: Array, penalty: float) -> Array:
+    """The sum of the uploads, whose product with Z the server orthonormalises."""
+    return np.asarray(
+        sum(penalty * one @ one.T - multiplier(m, one) for m, one in zip(mats, x, strict=True))
+    )
 
 
 def iterations(generator: np.random.Generator, count: int = 12) -> Iterator[Iteration]:
@@ -152,10 +145,7 @@ def iterations(generator: np.random.Generator, count: int = 12) -> Iterator[Iter
         near = penalty * z @ z.T
         pairs = zip(mats, x, strict=True)
         new_x = np.stack([leading(m + multiplier(m, one) + near) for m, one in pairs])
-        q = sum(
-            penalty * one @ one.T - multiplier(m, one) for m, one in zip(mats, new_x, strict=True)
-        )
-        new_z = np.linalg.qr(q @ z)[0]
+        new_z = np.linalg.qr(aimed(mats, new_x, penalty) @ z)[0]
         yield Iteration(mats, penalty, x, z, new_x, new_z)
         x, z = new_x, new_z
 
@@ -168,71 +158,50 @@ def _within(generator: np.random.Generator, z: Array, most: float) -> Array:
     return x
 
 
-def _over(ratio: str) -> Check:
+#: Statements that are inequalities of one iteration.
+INEQUALITIES = (
+    "lemma-10", "lemma-11", "lemma-13", "lemma-15",
+    "corollary-16", "corollary-17", "proposition-19",
+)  # fmt: skip
+
+
+def ratios(one: Iteration) -> dict[str, float]:
+    """Left sides of `INEQUALITIES` over the right ones; ρ is 1, since all penalties are equal."""
+    before, solved, after = gaps(one.x, one.z), gaps(one.new_x, one.z), gaps(one.new_x, one.new_z)
+    descent = ENOUGH * (1.0 - 1.0 / (2 * CLIENTS))  # c₁ σ̲²
+    own, root = np.trace(one.mats, axis1=1, axis2=2), np.sqrt(COMPONENTS)
+    total = np.trace(one.mats.sum(axis=0))
+    spread = (1 + np.sqrt(2 * CLIENTS)) / CLIENTS * np.linalg.norm(one.mats, 2, axis=(1, 2))
+    local = []  # the fall of every client's h
+    for m, x, new in zip(one.mats, one.x, one.new_x, strict=True):
+        h = m + multiplier(m, x) + one.penalty * one.z @ one.z.T
+        local.append(float(np.trace(new.T @ h @ new) - np.trace(x.T @ h @ x)) / 2)
+    solves, multipliers, _ = one.fell
+    claimed = descent * one.penalty / 4 * before
+    return {
+        "lemma-10": max(claimed / np.maximum(local, TINY)),
+        "lemma-11": max(solved / ((1 - descent) * before + 12 / one.penalty * root * own)),
+        "lemma-13": max(after) / (solved.sum() + 8 * root * total / one.penalty),
+        "lemma-15": CLIENTS * max(after),
+        "corollary-16": descent * one.penalty / 4 * before.sum() / max(solves, TINY),
+        "corollary-17": -multipliers / max(spread @ before, TINY),
+        "proposition-19": (claimed - spread * before).sum() / max(sum(one.fell), TINY),
+    }
+
+
+def _over(name: str) -> Check:
     """Largest value of a ratio over a run."""
-    return worst()(lambda generator: max(RATIOS[ratio](one) for one in iterations(generator)))
-
-
-def _lemma_10(one: Iteration) -> float:
-    gaps = one.gaps(one.x, one.z)
-    fell = [one.local(i, one.x[i]) - one.local(i, one.new_x[i]) for i in range(CLIENTS)]
-    return float(max(ENOUGH * one.sigma * one.penalty * gaps / 4 / np.maximum(fell, TINY)))
-
-
-def _lemma_11(one: Iteration) -> float:
-    own = np.trace(one.mats, axis1=1, axis2=2)
-    claimed = (1 - ENOUGH * one.sigma) * one.gaps(one.x, one.z)
-    claimed = claimed + 12 / one.penalty * np.sqrt(COMPONENTS) * own
-    return float(max(one.gaps(one.new_x, one.z) / claimed))
-
-
-def _lemma_13(one: Iteration) -> float:
-    claimed = one.gaps(one.new_x, one.z).sum()
-    claimed = claimed + 8 * np.sqrt(COMPONENTS) * one.total / one.penalty
-    return float(max(one.gaps(one.new_x, one.new_z)) / claimed)
-
-
-def _corollary_17(one: Iteration) -> float:
-    root = np.sqrt(2 * CLIENTS)
-    allowed = (1 + root) / CLIENTS * float(one.largest @ one.gaps(one.x, one.z))
-    return -one.fell[1] / max(allowed, TINY)
-
-
-def _proposition_19(one: Iteration) -> float:
-    root = np.sqrt(2 * CLIENTS)
-    each = ENOUGH * one.sigma * one.penalty / 4 - (1 + root) / CLIENTS * one.largest
-    return float(each @ one.gaps(one.x, one.z)) / max(sum(one.fell), TINY)
+    return worst()(lambda generator: max(ratios(one)[name] for one in iterations(generator)))
 
 
 #: Sides of inequalities that are smaller count as this: rounding of numbers of order 10⁴.
 TINY = 1e-9
-RATIOS: Mapping[str, Callable[[Iteration], float]] = {
-    "lemma-10": _lemma_10,
-    "lemma-11": _lemma_11,
-    "lemma-13": _lemma_13,
-    "lemma-15": lambda one: float(CLIENTS * max(one.gaps(one.new_x, one.new_z))),
-    "corollary-16": lambda one: (
-        ENOUGH * one.sigma / 4 * one.penalty * float(one.gaps(one.x, one.z).sum())
-        / max(one.fell[0], TINY)
-    ),
-    "corollary-17": _corollary_17,
-    "proposition-19": _proposition_19,
-}  # fmt: skip
-
-
-def step(one: Iteration) -> float:
-    """Fall by the server's step over ‖G‖²; infinite where G is 0."""
-    outside = np.eye(FEATURES) - one.z @ one.z.T
-    pairs = zip(one.mats, one.new_x, strict=True)
-    q = sum(one.penalty * x @ x.T - multiplier(m, x) for m, x in pairs)
-    g = square(outside @ q @ one.z)
-    return one.fell[2] / g if g > TINY else np.inf
 
 
 def corollary_18(generator: np.random.Generator) -> float:
     """Least fall by the server's step over ‖G‖²/(dβ): c₂ in units of its scale."""
     runs = (iterations(generator) for _ in range(10))
-    return min(step(one) * CLIENTS * one.penalty for run in runs for one in run)
+    return min(one.step * CLIENTS * one.penalty for run in runs for one in run)
 
 
 def theorem_8(generator: np.random.Generator) -> float:
@@ -241,12 +210,16 @@ def theorem_8(generator: np.random.Generator) -> float:
     c₂ is the least that the run has, and the bound below of 𝓛 its last value.
     """
     run = list(iterations(generator, 40))
-    first, last = run[0], run[-1].lagrangian(run[-1].new_x, run[-1].new_z, run[-1].new_x)
-    c_2 = min(found for one in run if (found := step(one)) > 0)
-    fall = first.lagrangian(first.x, first.z, first.x) - last
-    penalties = np.full(CLIENTS, first.penalty)
-    most = constant(CLIENTS, penalties, first.largest, ENOUGH, c_2, fall)
-    values = [square(one.violation) + one.gaps(one.x, one.z).mean() for one in run]
+    first, last, mats = run[0], run[-1], run[0].mats
+    c_2 = min(found for one in run if (found := one.step) > 0)
+    fall = first.lagrangian(first.x, first.z, first.x)
+    fall -= last.lagrangian(last.new_x, last.new_z, last.new_x)
+    penalties, largest = np.full(CLIENTS, first.penalty), np.linalg.norm(mats, 2, axis=(1, 2))
+    most = constant(CLIENTS, penalties, largest, ENOUGH, c_2, fall)
+    values = []
+    for one in run:
+        violation = (np.eye(FEATURES) - one.z @ one.z.T) @ mats.sum(axis=0) @ one.z  # P⊥ A Aᵀ Z
+        values.append(square(violation) + gaps(one.x, one.z).mean())
     return max((n + 1) * min(values[: n + 1]) / most for n in range(len(run)))
 
 
@@ -263,19 +236,17 @@ def masked_power(generator: np.random.Generator) -> float:
 
     It knows Z and what a client does; matrix and penalty it searches, from random starts.
     """
-    features, columns, clients = 8, 2, 3
-    blocks = generator.standard_normal((clients, features, 2 * features))
-    mats = np.einsum("cij,ckj->cik", blocks, blocks) / (2 * features)
+    mats = matrices(generator) / (2 * FEATURES)
     penalties = 0.15 * np.linalg.norm(mats, 2, axis=(1, 2))
-    z, seen = frame(generator, features, columns), []
+    z, seen = frame(generator, FEATURES, COMPONENTS), []
     for _ in range(ROUNDS):
         sent = [masked_product(m, z, own) for m, own in zip(mats, penalties, strict=True)]
         seen.append((z, sent[0]))
         z = orthonormalise(np.sum(sent, axis=0))
-    low = np.tril_indices(features)
+    low = np.tril_indices(FEATURES)
 
     def matrix(guess: Array) -> Array:
-        half = np.zeros((features, features))
+        half = np.zeros((FEATURES, FEATURES))
         half[low] = guess[:-1]
         return half + np.tril(half, -1).T
 
@@ -285,8 +256,8 @@ def masked_power(generator: np.random.Generator) -> float:
 
     best = np.inf, np.zeros(0)
     for _ in range(STARTS):
-        draw = generator.standard_normal((features, 2 * features))
-        start = np.append((draw @ draw.T / (2 * features))[low], 1.0)
+        draw = generator.standard_normal((FEATURES, 2 * FEATURES))
+        start = np.append((draw @ draw.T / (2 * FEATURES))[low], 1.0)
         found = least_squares(misfit, start, xtol=1e-15, ftol=1e-15, gtol=1e-15, max_nfev=150)
         best = min(best, (found.cost, found.x), key=lambda one: one[0])
         if best[0] < EXPLAINED:
@@ -297,7 +268,7 @@ def masked_power(generator: np.random.Generator) -> float:
 CHECKS: Mapping[str, Check] = {
     "proposition-3": proposition_3,
     "remark-4": remark_4,
-    **{name: _over(name) for name in RATIOS},
+    **{name: _over(name) for name in INEQUALITIES},
     "corollary-18": corollary_18,
     "theorem-8": theorem_8,
     "masked-power": masked_power,
