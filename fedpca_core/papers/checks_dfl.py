@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
+from itertools import product
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -23,12 +24,12 @@ PENALTIES = (0.0, 0.1, 1.0, 10.0, 100.0)
 
 def remark_9(generator: np.random.Generator) -> float:
     """Largest factor of Algorithm 1's multipliers over (n-1)/n, n near √κ, clients all alike."""
-    largest = 0.0
+    found = []
     for kappa in CONDITIONS:
         steps = bounds.best_local_steps(1.0, kappa)
         a, _ = bounds.coefficients(np.linspace(1.0, kappa, 801), bounds.scaffnew(kappa, steps))
-        largest = max(largest, float(np.abs(a).max()) * steps / (steps - 1))
-    return largest
+        found.append(float(np.abs(a).max()) * steps / (steps - 1))
+    return max(found)
 
 
 def lemma_11_conclusion(generator: np.random.Generator) -> float:
@@ -37,16 +38,15 @@ def lemma_11_conclusion(generator: np.random.Generator) -> float:
     On two scalar clients, where the claim says something. With M the resolvent,
     ω (Y - K z) = ω E_Z - M (ω E_H + r ω E_Z), and E_H, ω E_Z lie along (1, -1) and (1, 1).
     """
-    largest = 0.0
+    found = []
     apart, alike = np.array([1.0, -1.0]) / np.sqrt(2), np.array([1.0, 1.0]) / np.sqrt(2)
-    for kappa in CONDITIONS:
-        for r in PENALTIES:
-            if bounds.theorem_1(1.0, kappa, r) < 1:
-                resolvent = 1.0 / (np.array([1.0, kappa]) + r)
-                step = bounds.dual_step_1(1.0, kappa, r)
-                moved = np.stack([-step * resolvent * apart, alike - r * resolvent * alike])
-                largest = max(largest, float(np.linalg.norm(moved, 2)))
-    return largest / 2.0
+    for kappa, r in product(CONDITIONS, PENALTIES):
+        if bounds.theorem_1(1.0, kappa, r) < 1:
+            resolvent = 1.0 / (np.array([1.0, kappa]) + r)
+            step = bounds.dual_step_1(1.0, kappa, r)
+            moved = np.stack([-step * resolvent * apart, alike - r * resolvent * alike])
+            found.append(float(np.linalg.norm(moved, 2)))
+    return max(found) / 2.0
 
 
 # ------------------------------------------------------------------ losses that are not quadratic
@@ -60,6 +60,8 @@ class Losses(ConsensusProblem):
     linear: Array
     #: Largest second derivative of what is not quadratic.
     soft: float
+    strong_convexity: float
+    smoothness: float
 
     @classmethod
     def drawn(cls, generator: np.random.Generator, soft: float | None = None) -> Losses:
@@ -69,7 +71,10 @@ class Losses(ConsensusProblem):
         values = np.exp(generator.uniform(-2.0, 2.0, (clients, 1, features)))
         soft = float(generator.uniform(0.0, 3.0)) if soft is None else soft
         linear = 3.0 * generator.standard_normal((clients, features))
-        return cls((turns * values) @ turns.swapaxes(1, 2), linear, soft)
+        hessians = (turns * values) @ turns.swapaxes(1, 2)
+        spectrum = np.linalg.eigvalsh(hessians)
+        low, high = float(spectrum.min()), float(spectrum.max()) + soft
+        return cls(hessians, linear, soft, low, high)
 
     @property
     def clients(self) -> int:
@@ -78,14 +83,6 @@ class Losses(ConsensusProblem):
     @property
     def features(self) -> int:
         return self.linear.shape[1]
-
-    @cached_property
-    def strong_convexity(self) -> float:  # type: ignore[override]
-        return float(np.linalg.eigvalsh(self.hessians).min())
-
-    @cached_property
-    def smoothness(self) -> float:  # type: ignore[override]
-        return float(np.linalg.eigvalsh(self.hessians).max()) + self.soft
 
     def gradient(self, points: Array) -> Array:
         curved = np.einsum("cij,cj->ci", self.hessians, points)
@@ -207,12 +204,8 @@ def lemma_3(generator: np.random.Generator) -> float:
 
 def lemma_5(generator: np.random.Generator, count: int) -> float:
     """Largest sum of multipliers beside their size, over rounds."""
-    best, found = 0.0, 0.0
-    for one in rounds(generator, count=count):
-        multipliers = one.losses.multipliers - one.new_multipliers
-        best = max(best, float(np.abs(multipliers).max()))
-        found = max(found, float(np.abs(multipliers.sum(axis=0)).max()))
-    return found / best
+    every = [one.losses.multipliers - one.new_multipliers for one in rounds(generator, count=count)]
+    return float(np.abs(np.sum(every, axis=1)).max() / np.abs(every).max())
 
 
 @over_rounds()
@@ -228,11 +221,11 @@ def lemma_7(one: ConsensusRound) -> float:
 
 def identity_9(soft: float | None, generator: np.random.Generator) -> float:
     """How far both sides of Lemma 9 are apart, with inexact solves."""
-    found = 0.0
+    found = []
     for one in rounds(generator, steps=int(generator.integers(1, 6)), soft=soft):
         right = square(one.multipliers - one.step * one.new_points)
-        found = max(found, abs(one.after - right) / max(1.0, right))
-    return found
+        found.append(abs(one.after - right) / max(1.0, right))
+    return max(found)
 
 
 # ------------------------------------------------------------------ Section 3
@@ -245,23 +238,24 @@ def points(one: ConsensusRound) -> float:
 @worst()
 def theorem_2(generator: np.random.Generator) -> float:
     """Factor over ρ + δ, with local solves that are off by exactly δ."""
-    off, found = float(generator.uniform(0.01, 0.5)), 0.0
+    off = float(generator.uniform(0.01, 0.5))
+    found = []
     for one in rounds(generator, off=off):
         rate = bounds.theorem_1(one.losses.strong_convexity, one.losses.smoothness, one.penalty)
-        found = max(found, np.sqrt(one.after / one.before) / (rate + off))
-    return found
+        found.append(np.sqrt(one.after / one.before) / (rate + off))
+    return max(found)
 
 
 @worst()
 def lemma_10(generator: np.random.Generator) -> float:
     """Distance to the exact local solve over its bound."""
-    steps, found = int(generator.integers(1, 8)), 0.0
+    steps, found = int(generator.integers(1, 8)), []
     for one in rounds(generator, steps=steps):
-        low, high, r = one.losses.strong_convexity, one.losses.smoothness, one.penalty
-        factor = ((high - low) / (2 * r + high + low)) ** (2 * steps)
+        low, high = one.losses.strong_convexity, one.losses.smoothness
+        factor = ((high - low) / (2 * one.penalty + high + low)) ** (2 * steps)
         distance = square(one.meant - one.new_points)
-        found = max(found, distance / (factor * square(one.meant - one.average)))
-    return found
+        found.append(distance / (factor * square(one.meant - one.average)))
+    return max(found)
 
 
 def radii(
