@@ -418,7 +418,14 @@ class Recovered(Experiment):
                 break
         # Where nothing else is asked of SSI, the sum of its answers is known beforehand.
         quick = Pooled(method, problem.covariance) if self.growing else method
-        kkt = yield from _violations(problem, quick, cell)
+        kkt: list[float] = []
+        for entry, _, violation, _ in _rounds(problem, quick, cell.seed):
+            kkt.append(violation)
+            if entry.index and violation <= DONE:
+                break
+            if entry.index % 20 == 0:
+                said = f"{cell.name}: round {entry.index}, KKT violation {violation:.1e}"
+                yield Step(0.75, said)
         reached = [index for index, error in errors.items() if error <= DONE]
         settled = [index for index, value in enumerate(kkt) if index and value <= DONE]
         measures = {
@@ -431,7 +438,7 @@ class Recovered(Experiment):
             step = max(1, len(kkt) // 60)
             curves = {
                 "the server's error": errors,
-                "KKT violation": {index: kkt[index] for index in range(0, len(kkt), step)},
+                "KKT violation": dict([*enumerate(kkt)][::step]),
             }
             for name, curve in curves.items():
                 shown = f"{cell.series}, {name}"
@@ -464,15 +471,3 @@ class Recovered(Experiment):
         clients = int(fields["clients"])
         shape = int(fields["features"]), int(fields["records"]) // clients
         return from_blocks([generator.standard_normal(shape) for _ in range(clients)])
-
-
-def _violations(problem: Problem, method: Algorithm, cell: Cell) -> Part[list[float]]:
-    """KKT violations of a run round by round until it has converged."""
-    found: list[float] = []
-    for entry, _, kkt, _ in _rounds(problem, method, cell.seed):
-        found.append(kkt)
-        if entry.index and kkt <= DONE:
-            break
-        if entry.index % 20 == 0:
-            yield Step(0.75, f"{cell.name}: round {entry.index}, KKT violation {kkt:.1e}")
-    return found

@@ -51,21 +51,15 @@ def detection(found: Findings, settings: AnomalySettings) -> parts.Parts:
     if found.facts.labelled:
         yield from _rates(found, settings)
     else:
-        share = found.judged[found.title].alarms[level(settings, labelled=False)]
-        yield (
-            f"**{share:.1%} of the {found.facts.tested:,} tested records raise the alarm** "
-            f"{said(settings, labelled=False)}; {1 - settings.share:.1%} would if they were like "
-            "those trained on. Nobody says which of them are attacks, so nobody can say how many "
-            "alarms are right."
-        )
+        share, at = found.judged[found.title].alarms[settings.share], said(settings, labelled=False)
+        numbers = {"share": share, "tested": found.facts.tested, "like": 1 - settings.share}
+        yield parts.words("anomaly-unlabelled", at=at, **numbers)
         yield parts.Chart("alarm_rates", [alarm_rates(found)])
     table = found.summary(settings).rename(columns=parts.names("detector-columns"))
     table = parts.written(table, {"AUC": 3, "Average precision": 3}, 1)
     yield parts.Table(table, "Every detector")
     if found.facts.labelled:
-        yield parts.Caption(
-            "AUC and average precision lie between 0 and 1; all other columns are in %."
-        )
+        yield parts.Caption(parts.words("anomaly-columns"))
     if found.local is not None:
         own, auc = found.local.false_alarms, found.local.auc
         yield parts.words("anomaly-local", auc=auc, low=float(min(own)), high=float(max(own)))
@@ -112,28 +106,18 @@ def verdict(found: Findings, settings: AnomalySettings) -> str:
         found.judged[name].evaluations["oracle"].auc
         for name in (found.title, "Norm only", "Centralised PCA")
     )
-    text = (
-        f"**{found.title} ranks an attack above a normal flow with probability {own:.3f}**; "
-        f"centralised PCA of the same rank with {exact:.3f}, the length of the record alone "
-        f"with {norm:.3f}. "
+    beside = "better" if own > norm + 0.02 else "same" if own > norm - 0.02 else "worse"
+    at, share = found.judged[found.title].evaluations[level(settings)], found.facts.attack_share
+    always = always_alarm(share)["f1"]
+    numbers: dict[str, Any] = {"at": at, "always": always, "where": said(settings).capitalize()}
+    told = (
+        parts.words("anomaly-ranks", title=found.title, own=own, exact=exact, norm=norm),
+        parts.names("anomaly-beside-length")[beside],
+        parts.words("anomaly-f1-below", share=share, spared=1 - at.fpr, **numbers)
+        if at.f1 < always
+        else parts.words("anomaly-f1", **numbers),
     )
-    if own > norm + 0.02:
-        text += "The subspace ranks better than the length alone. "
-    elif own > norm - 0.02:
-        text += "The subspace adds nothing to the length of the record. "
-    else:
-        text += "The length of the record, for which nothing is learnt, ranks better. "
-    at = found.judged[found.title].evaluations[level(settings)]
-    always = always_alarm(found.facts.attack_share)["f1"]
-    text += f"{said(settings).capitalize()} its F1 is {at.f1:.1%}"
-    if at.f1 < always:
-        return text + (
-            f", less than the {always:.1%} of always raising the alarm, because "
-            f"{found.facts.attack_share:.0%} of the tested flows are attacks: it spares "
-            f"{1 - at.fpr:.1%} of the normal flows an alarm but misses "
-            f"{at.fnr:.1%} of the attacks."
-        )
-    return text + f"; always raising the alarm has {always:.1%}."
+    return " ".join(told)
 
 
 def roc_and_precision(found: Findings) -> list[Panel]:
@@ -195,10 +179,10 @@ def _one_alarm(found: Alarmed, settings: AnomalySettings, limit: float) -> parts
     flow = found.flow(settings)
     last = ", the last of the stream," if flow < settings.flow else ""
     kind, value = found.stream["type"][flow], float(found.stream["score"][flow])
+    side, alarm = ("above", "alarm") if value > limit else ("below", "no alarm")
     yield (
-        f"Flow {flow}{last} is of type **{kind}**; its score {short(value, 3)} is "
-        f"{'above' if value > limit else 'below'} the threshold {short(limit, 3)}: "
-        f"**{'alarm' if value > limit else 'no alarm'}**."
+        f"Flow {flow}{last} is of type **{kind}**; its score {short(value, 3)} is {side} the "
+        f"threshold {short(limit, 3)}: **{alarm}**."
     )
     largest = found.explained(flow).head(LARGEST)
     shown = largest.rename(columns=parts.names("flow-columns"))
@@ -313,14 +297,11 @@ def sweeps(found: Swept, settings: AnomalySettings) -> parts.Parts:
     parameter = settings.parameters()[found.parameter]
     yield parts.Chart("sweep_view", along(found, parameter.label, settings.algorithm().title))
     near, smallest = best(found, "distance", lowest=True)
-    text = (
-        f"After {settings.rounds} rounds the distance to the centralised subspace is smallest, "
-        f"{short(smallest, 2)}, at {parameter.label.lower()} {short(near)} (simulation only)."
-    )
+    where = f"{short(smallest, 2)}, at {parameter.label.lower()} {short(near)}"
+    text = parts.words("anomaly-nearest", rounds=settings.rounds, where=where)
     if "norm" in found.series:
         (at, high), (_, low) = best(found, "auc"), best(found, "auc", lowest=True)
-        text += f" The AUC is highest, {high:.3f}, at {short(at)}; it varies between {low:.3f} and "
-        text += f"{high:.3f}."
+        text += " " + parts.words("anomaly-highest", at=short(at), high=high, low=low)
     yield text
     yield from parts.reasons(found.refusals)
 
@@ -368,10 +349,8 @@ def leaks(found: Leaked, settings: AnomalySettings) -> parts.Parts:
     yield parts.Chart("leak_view", error_panels(found))
     yield what_is_read(found)
     if found.facts.features > FITTED_FEATURES:
-        yield parts.Note(
-            f"Fitting the whole covariance is shown for up to {FITTED_FEATURES} features, where it "
-            f"takes seconds; these data have {found.facts.features}."
-        )
+        have = found.facts.features
+        yield parts.Note(parts.words("anomaly-unfitted", most=FITTED_FEATURES, have=have))
         if SMALL["problem"] in available():
             yield parts.Link(replace(settings, **SMALL), "Fit it on IoT-23 with 4 components")
     if found.truth is None or found.found is None:
@@ -405,18 +384,17 @@ def error_panels(found: Leaked) -> list[Panel]:
 
 
 def what_is_read(found: Leaked) -> str:
-    error = found.outside["error"].iloc[-1]
+    error, times = found.outside["error"].iloc[-1], len(found.outside)
     last = f"{error:.1%}" if error > 1e-3 else short(error, 2)
-    text = f"After {len(found.outside)} participations the dual gives the part outside the model "
-    text += f"to **{last}** (simulation only)."
+    told = [parts.words("anomaly-outside", times=times, last=last)]
     if found.fitted:
-        text += f" The whole covariance is fitted to **{short(found.fitted[-1], 2)}** from "
-        text += f"{len(found.fitted)} participations."
+        error, times = short(found.fitted[-1], 2), len(found.fitted)
+        told.append(parts.words("anomaly-fitted", times=times, error=error))
     if found.joined is not None:
         near = found.joined.cosine > 0.99
         shown = "that record" if near else "too much besides to show that record"
-        text += " " + parts.words("anomaly-joined", shown=shown, joined=found.joined)
-    return text
+        told.append(parts.words("anomaly-joined", shown=shown, joined=found.joined))
+    return " ".join(told)
 
 
 # ------------------------------------------------------------------ poisoning
@@ -429,18 +407,13 @@ def poisoning(found: Courses, settings: AnomalySettings) -> parts.Parts:
     """Detection of the hidden attack under every rule, and what the duals remember."""
     yield parts.Chart("poison_view", poison_panels(found))
     stages = found.stages()
-    before, worst, after = stages["nothing"]
-    story = (
-        f"Before the attack, “{found.hidden}” has AUC {before:.2f}. {found.malicious} of "
-        f"{found.facts.clients} clients lie{'s' if found.malicious == 1 else ''} "
-        f"from round {FIRST} to {LAST}, and {worst:.2f} is reached. "
-        f"{ROUNDS - LAST} rounds after they have gone it is still **{after:.2f}** with the plain "
-        "mean"
-    )
-    for rule in ("reset", "printed", "polar"):
-        if rule in stages:
-            story += f"; **{stages[rule][-1]:.2f}** ({RULES[rule].lower()})"
-    yield story + "."
+    before, worst, after = stages.pop("nothing")
+    lie = "lies" if found.malicious == 1 else "lie"
+    rounds: dict[str, Any] = {"first": FIRST, "last": LAST, "later": ROUNDS - LAST, "lie": lie}
+    aucs = {"before": before, "worst": worst, "after": after}
+    story = parts.words("anomaly-lied", found=found, **rounds, **aucs)
+    others = (f"; **{end:.2f}** ({RULES[rule].lower()})" for rule, (*_, end) in stages.items())
+    yield f"{story}{''.join(others)}."
 
 
 def poison_panels(found: Courses) -> list[Panel]:

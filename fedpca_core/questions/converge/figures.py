@@ -149,11 +149,9 @@ def theorem(found: BesideTheorem, settings: ConvergeSettings) -> parts.Parts:
         said = parts.words("converge-covered", ratio=short(ratio, 2), **told)
         lines.append(Curve("C/N", lines[0].x, found.bound, colour="text", guide=True))
     else:
-        enough, grid = (
-            settings.penalty_factor / found.share,
-            settings.parameters()["penalty_factor"],
-        )
-        why = [f"penalty factor {short(one)} is enough" for one in grid.grid if one >= enough][:1]
+        enough = settings.penalty_factor / found.share
+        grid = settings.parameters()["penalty_factor"].grid
+        why = [f"penalty factor {short(one)} is enough" for one in grid if one >= enough][:1]
         why = [*(why if found.share < 1 else []), *filter(None, [found.unmet])]
         said = parts.words("converge-uncovered", why="; ".join(why), **told)
     value = Curve("ℒ", np.arange(len(found.lagrangian)), found.lagrangian, colour="faps")
@@ -193,23 +191,13 @@ def verdict(summary: pd.DataFrame, accuracy: float, noisy: bool = False) -> str:
     """One sentence on who got there first, or that nobody did (perhaps for noise)."""
     rows = _rows(summary)
     reached = sorted((row for row in rows if row["reached"] > 0), key=lambda row: row["round"])
-    if not reached and noisy:
-        return (
-            f"No method reaches {short(accuracy)}: the noise at the source sets a floor. Allow a "
-            "larger ε, more records per client, or a larger error."
-        )
     if not reached:
-        return (
-            f"No method reaches {short(accuracy)} within these rounds; allow more rounds or "
-            "a larger error."
-        )
-    best = reached[0]
-    text = (
-        f"**{best['method']}** needs the fewest rounds to reach {short(accuracy)}: "
-        f"{best['round']:.0f}"
-    )
-    if len(reached) > 1:
-        others = [f"{row['method']} ({row['round']:.0f})" for row in reached[1:]]
+        return parts.words(f"converge-{'floor' if noisy else 'late'}", accuracy=short(accuracy))
+    best, *later = reached
+    text = f"**{best['method']}** needs the fewest rounds to reach {short(accuracy)}: "
+    text += f"{best['round']:.0f}"
+    if later:
+        others = [f"{row['method']} ({row['round']:.0f})" for row in later]
         text += "; then come " + ", ".join(others)
     missed = [row["method"] for row in rows if row["reached"] == 0]
     if missed:

@@ -31,7 +31,7 @@ from fedpca_core.study.sweep import Swept
 TIE = 0.002
 COLOURS = {METHODS[key].title: key for key in COMPARED}
 #: Under noise at the source, of the method that needs none.
-UNCHANGED = "Training alone sends nothing, so it keeps its records without clipping and noise."
+UNCHANGED = parts.words("personal-unchanged")
 
 
 def comparison(outcome: Collaboration, settings: PersonaliseSettings) -> parts.Parts:
@@ -57,12 +57,13 @@ def verdict(outcome: Collaboration) -> str:
     other = ALONE if limits[ALONE] <= limits[SHARED] else SHARED
     gain = limits[other] - mine
     early = f"{outcome.rounds} of " * (outcome.rounds < outcome.planned)
-    perfect = "1 is what perfect knowledge of each client would reach"
-    numbers = (
-        f"After {early}{plural(outcome.planned, 'round')} personalised PCA is at "
-        f"**{mine:.3f}** on fresh records; {name(ALONE)} settles at "
-        f"{limits[ALONE]:.3f}, one shared model ({name(SHARED)}) at {limits[SHARED]:.3f} "
-        f"({'the share of fresh records that a model misses' if outcome.own else perfect})."
+    numbers = parts.words(
+        "personal-numbers",
+        rounds=early + plural(outcome.planned, "round"),
+        mine=mine,
+        alone=limits[ALONE],
+        shared=limits[SHARED],
+        scale=parts.names("personal-scales")["own" if outcome.own else "drawn"],
     )
     little = "a little " * (abs(gain) <= TIE)
     do = "does" if outcome.better == 1 else "do"
@@ -73,10 +74,7 @@ def verdict(outcome: Collaboration) -> str:
     if gain > TIE:
         best = parts.words("personal-pays")
     elif gain > -TIE:
-        best = (
-            f"**Nothing to gain over {name(other)} here**: personalised PCA follows the better of "
-            "the two extremes and ends level with it."
-        )
+        best = parts.words("personal-level", other=name(other))
     else:
         remedy = "more records or a larger ε" if noisy else "more rounds, or another prior"
         best = f"**{METHODS[other].title} is still ahead here**; allow {remedy}."
@@ -130,10 +128,7 @@ def distances(outcome: Collaboration) -> str:
     shown, every = len(outcome.angles), outcome.clients
     of = f"{shown}" if shown == every else f"first {shown} of {every}"
     unseen = "the records of all" if outcome.own else "the true subspaces"
-    return (
-        f"The largest principal angle, in degrees, between the subspaces of every two of the {of} "
-        f"clients. Simulation only: nobody in the federation sees {unseen}."
-    )
+    return parts.words("personal-angles", of=of, unseen=unseen)
 
 
 def angles(outcome: Collaboration) -> list[Heat]:
@@ -236,13 +231,10 @@ def where_they_cross(found: Swept) -> str:
         who = "One shared model" if shared.middle[-1] < alone.middle[-1] else "Training alone"
         extremes = f"{who} is the better extreme all along."
     gains = np.minimum(alone.middle, shared.middle) - mine.middle
-    gain, place = float(gains.max()), float(mine.x[gains.argmax()])
-    if gain <= TIE:
-        return f"{extremes} Personalised PCA never gains more than {TIE} over the better one."
-    return (
-        f"{extremes} Personalised PCA gains most over the better one, **{gain:.3f}**, "
-        f"at {at(place)}."
-    )
+    gain, place = float(gains.max()), at(float(mine.x[gains.argmax()]))
+    most = f"gains most over the better one, **{gain:.3f}**, at {place}"
+    never = f"never gains more than {TIE} over the better one"
+    return f"{extremes} Personalised PCA {most if gain > TIE else never}."
 
 
 def threat(noisy: bool = False) -> parts.FactsCard:
@@ -261,20 +253,11 @@ def exposure(found: Exposed, settings: PersonaliseSettings) -> parts.Parts:
 
 def recovered(found: Exposed) -> Panel:
     """How far the recovered basis is from the client's own, message by message."""
-    curves = [
-        Curve(
-            name,
-            found.frames["round"],
-            found.frames[column].clip(ROUNDING),
-            colour=look,
-            marker=look != "guide",
-        )
-        for name, column, look in (
-            ("recovered, common start", "common_start", "personalized"),
-            ("recovered, independent starts", "independent_start", "series 2"),
-            ("a server that only looks at the common basis", "common_frame_only", "guide"),
-        )
-    ]
+    names, colours = parts.names("personal-recovered"), parts.names("personal-recovered-colours")
+    curves = []
+    for column, look in colours.items():
+        x, y, marker = found.frames["round"], found.frames[column].clip(ROUNDING), look != "guide"
+        curves.append(Curve(names[column], x, y, colour=look, marker=marker))
     return Panel.of(
         "personal-exposure",
         curves,
@@ -289,8 +272,7 @@ def what_is_recovered(found: Exposed) -> str:
     last = found.frames.iloc[-1]
     whole = "the whole noisy covariance Sᵢ + Eᵢ" if found.noisy else "the whole covariance Sᵢ"
     said = [
-        "After a common start, **one upload gives a client's private basis with an error of "
-        f"{short(first, 1)}**.",
+        parts.words("personal-basis", error=short(first, 1)),
         f"For {found.moments} of {attacked} clients a few rounds give {whole} as well."
         if found.moments
         else f"These few rounds give {whole} of none of the {attacked} clients.",
@@ -298,15 +280,9 @@ def what_is_recovered(found: Exposed) -> str:
     if found.noisy and np.isfinite(found.own):
         said.append(parts.words("personal-source", own=short(found.own, 2)))
     if found.records is not None:
-        said.append(
-            f"With one sample per client, the **sample itself** is recovered for {found.records} "
-            f"of {attacked} clients, up to its sign."
-        )
-    said.append(
-        "After independent starts these few uploads tell little more than the common basis."
-        if last["independent_start"] >= last["common_frame_only"] / 2
-        else "Independent starts hide the first messages, not the later ones."
-    )
+        said.append(parts.words("personal-sample", found=found.records, attacked=attacked))
+    little = last["independent_start"] >= last["common_frame_only"] / 2
+    said.append(parts.names("personal-independent")["little" if little else "later"])
     if last["common_start"] > EXACT:
         said.append(parts.words("personal-jumps"))
     return " ".join(said)

@@ -46,13 +46,10 @@ def summary(found: Measured) -> str:
     if found.diverged:
         return parts.words("theory-diverged")
     largest, rounds, end = found.summary.iloc[0][["largest_factor", "rounds_to_1e-8", "distance"]]
-    arrival = (
-        f"the average is within 1e-8 of the minimiser after **{plural(int(rounds), 'round')}**"
-        if rounds == rounds
-        else f"the average ends {short(end, 2)} away from the minimiser, relative to its size"
-    )
     text = "–" if np.isnan(largest) else f"{largest:.3f}"
-    return f"Largest contraction factor seen in a round: **{text}**; {arrival}."
+    if np.isnan(rounds):
+        return parts.words("theory-away", largest=text, distance=short(end, 2))
+    return parts.words("theory-arrived", largest=text, rounds=plural(int(rounds), "round"))
 
 
 def convergence(found: Measured) -> list[Panel]:
@@ -125,12 +122,7 @@ def floor_sentence(found: Measured, settings: TheorySettings) -> str:
     if 1e-8 < floor < 0.999 * before:
         return parts.words("theory-moving", floor=short(floor, 2))
     if floor <= 1e-8:
-        why = (
-            "one local step is gradient descent"
-            if settings.local_steps == 1
-            else "the clients are alike, so there is nothing to correct"
-        )
-        return f"FedAvg converges here too, because {why}."
+        return parts.names("theory-fedavg")["single" if settings.local_steps == 1 else "alike"]
     return parts.words("theory-stops", floor=short(floor, 2), steps=settings.local_steps)
 
 
@@ -205,18 +197,13 @@ def where_it_speaks(settings: TheorySettings) -> str:
     """Best penalty and vacuous window of Theorem 1, in words."""
     limits = LOW, settings.high
     (penalty, factor), window = bounds.best_penalty(*limits), bounds.vacuous_penalties(*limits)
-    text = (
-        f"Theorem 1 promises most at **r = {short(round(penalty / LOW, 3))} λ**: a factor of "
-        f"{factor:.4f}, against {bounds.theorem_1(*limits, 0.0):.4f} at r = 0."
-    )
+    bare, where = bounds.theorem_1(*limits, 0.0), short(round(penalty / LOW, 3))
+    text = parts.words("theory-promises", where=where, factor=factor, bare=bare)
     if window is None:
-        return text + " It speaks for every r at this condition number."
+        return f"{text} It speaks for every r at this condition number."
     begin, end = (one / LOW for one in window)
     last = f"{end:,.0f}" if end >= 100 else short(end, 3)
-    return (
-        f"{text} Between **r = {short(begin, 2)} λ and {last} λ it says nothing** (factor of 1 or "
-        "more), although the method converges there."
-    )
+    return f"{text} {parts.words('theory-silent', begin=short(begin, 2), end=last)}"
 
 
 def statements(found: pd.DataFrame, settings: TheorySettings) -> parts.Parts:
