@@ -14,11 +14,9 @@ import numpy as np
 from fedpca_core.metrics import personal as metrics
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.papers.presets import FIGURES
-from fedpca_core.problems.personal_model import PersonalProblem
 from fedpca_core.protocol.algorithm import Algorithm
-from fedpca_core.protocol.channel import Channel
-from fedpca_core.protocol.simulate import stream
 from fedpca_core.questions.personalise.settings import ALONE, SHARED, PersonaliseSettings
+from fedpca_core.questions.personalise.study import until_settled
 from fedpca_core.steps import Part, Step
 
 PERSONAL_PCA, ALONE_WORDS, SHARED_WORDS = "Personalised PCA", "Training alone", "One shared model"
@@ -41,8 +39,8 @@ LIVE: Mapping[str, tuple[float, ...]] = {
 LIVE_CLIENTS = 30
 #: Rounds of a run over rounds, and the most of one that is run until it settles.
 LONG, LONGEST = 600, 400
-#: A run has settled when its error moves by less than this in twenty rounds.
-SETTLED, OVER = 1e-5, 20
+#: Rounds over which a run must have settled.
+OVER = 20
 #: Arrived: so much of the way from the first error to the last is left. A share of the way, since
 #: small errors with a slow tail stay far from their end by a share of themselves.
 NEAR = 0.01
@@ -94,22 +92,26 @@ class Collaborating(Experiment):
             training = float(metrics.training_ratios(best, problem).mean())
             return Number.each(cell.series, {"fresh": fresh, "training": training})
         if cell.series in BASELINES:
-            algorithm = settings.methods()[BASELINES[cell.series]]
+            algorithm: Algorithm = settings.methods()[BASELINES[cell.series]]
         else:
             start = "independent" if rounds else "pooled"
             chosen = _beyond(settings, start_from=start, **VARIANTS[cell.series])
             algorithm = chosen.personalised()
-        curves = yield from _followed(problem, algorithm, cell, LONG if rounds else LONGEST, rounds)
-        return self._numbers(cell, curves)
-
-    def _numbers(self, cell: Cell, curves: Mapping[str, Sequence[float]]) -> Sequence[Number]:
+        most, over = (LONG, LONG + 1) if rounds else (LONGEST, OVER)
+        curves: dict[str, list[float]] = {"fresh": [], "training": []}
+        for entry, fresh in until_settled(problem, algorithm, most, cell.seed, over):
+            curves["fresh"].append(fresh)
+            errors_there = metrics.training_ratios(entry.estimate, problem)
+            curves["training"].append(float(errors_there.mean()))
+            if entry.index % 10 == 0:
+                yield Step(entry.index / most, f"{cell.name}: round {entry.index}")
         numbers = []
         for measure, errors in curves.items():
             left = np.abs(np.asarray(errors) - errors[-1])
             arrived = int(np.argmax(left <= NEAR * left[0]))
             found = {measure: errors[-1], f"{measure}_rounds": float(arrived)}
             numbers += Number.each(cell.series, found)
-        if cell.seed == 0 and self.figure.axis == "round":
+        if cell.seed == 0 and rounds:
             numbers += Number.curve(cell.series, self.y_title, curves[self.measure], 60)
         return numbers
 
@@ -135,21 +137,3 @@ def _beyond(settings: PersonaliseSettings, **values: object) -> PersonaliseSetti
     for name, value in values.items():
         object.__setattr__(changed, name, value)
     return changed
-
-
-def _followed(
-    problem: PersonalProblem, algorithm: Algorithm, cell: Cell, rounds: int, whole: bool
-) -> Part[Mapping[str, Sequence[float]]]:
-    """Mean errors after every round; until they settle unless the ``whole`` run is wanted."""
-    wire = Channel(record="estimates")
-    fresh: list[float] = []
-    training: list[float] = []
-    for entry in stream(problem, algorithm, rounds=rounds, seed=cell.seed, channel=wire):
-        fresh.append(float(metrics.fresh_ratios(entry.estimate, problem).mean()))
-        training.append(float(metrics.training_ratios(entry.estimate, problem).mean()))
-        settled = len(fresh) > OVER and abs(fresh[-1] - fresh[-1 - OVER]) < SETTLED
-        if settled and not whole:
-            break
-        if entry.index % 10 == 0:
-            yield Step(entry.index / rounds, f"{cell.name}: round {entry.index}")
-    return {"fresh": fresh, "training": training}

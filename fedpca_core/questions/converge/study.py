@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +32,7 @@ from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
 from fedpca_core.study.study import InPieces
-from fedpca_core.study.sweep import Measured, Sweep
+from fedpca_core.study.sweep import Band, Measured, Sweep
 
 #: Seconds of computing between two partial results of a comparison. Not those of the clock: where
 #: many wait, a quick run would show pictures halfway that keep others waiting longer.
@@ -47,14 +48,9 @@ COSTS: Mapping[str, Callable[[Mapping[str, Any]], AnyArray]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class Line(Band):
     """One method's measure along one axis: the median over the starts, and all they span."""
 
-    #: x, middle, lower, upper: (points,) float64.
-    x: Array
-    middle: Array
-    lower: Array
-    upper: Array
     #: Whether the method was done before the others (it keeps its estimate).
     ended: bool
 
@@ -314,17 +310,13 @@ class Convergence(InPieces[ConvergeSettings, Comparison]):
                     tables[method] = (*tables.get(method, ()), *own)
             for method, own in one.predictions.items():
                 predictions[method] = (*predictions.get(method, ()), *own)
-        return Comparison(
-            tables=tables,
-            refusals={name: why for one in found for name, why in one.refusals.items()},
-            notes={name: note for one in found for name, note in one.notes.items()},
-            facts=found[0].facts,
-            predictions=predictions,
-            unpredicted={name: why for one in found for name, why in one.unpredicted.items()},
-            complete=len(found) == settings.starts and all(one.complete for one in found),
-            unfinished=found[-1].unfinished,
-            theorem=found[0].theorem,
-        )
+        said: dict[str, Any] = {
+            name: dict(chain.from_iterable(getattr(one, name).items() for one in found))
+            for name in ("refusals", "notes", "unpredicted")
+        }
+        complete = len(found) == settings.starts and all(one.complete for one in found)
+        now: dict[str, Any] = {"complete": complete, "unfinished": found[-1].unfinished}
+        return replace(found[0], tables=tables, predictions=predictions, **said, **now)
 
     def tables(self, result: Comparison, settings: ConvergeSettings) -> dict[str, pd.DataFrame]:
         return {

@@ -1,14 +1,13 @@
 """Personalised PCA beside training alone and one shared model, on one problem or many."""
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
@@ -19,8 +18,10 @@ from fedpca_core.metrics.personal import (
     training_ratios,
 )
 from fedpca_core.problems.personal_model import PersonalProblem
+from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import stream
+from fedpca_core.protocol.trace import Round
 from fedpca_core.questions import costs
 from fedpca_core.questions.personalise.settings import (
     ALONE,
@@ -202,7 +203,7 @@ AXES: Mapping[str, Sequence[Value]] = {
 }
 #: At most so many clients take part, unless their number is what varies.
 MOST_CLIENTS = 50
-#: A run has settled when its mean error moves by less than this in ten rounds.
+#: A run has settled when its mean error moves by less than this in some rounds.
 SETTLED = 1e-5
 #: The measure of the sweep.
 FRESH = "fresh_ratio"
@@ -253,23 +254,23 @@ class CollaborationSweep(Sweep[PersonaliseSettings]):
         enough = problem.clients * settings.samples > settings.components
         start = "pooled" if enough else "independent"
         algorithm = replace(settings.personalised(), start_from=start)
+        for entry, mine in until_settled(problem, algorithm, settings.rounds, settings.seed):
+            yield Step(entry.index / settings.rounds, f"Error {mine:.3f}")
         found = {
-            PERSONAL: (yield from _settled(problem, algorithm, settings.rounds, settings.seed)),
+            PERSONAL: mine,
             ALONE: _mean(best["local"], problem),
             SHARED: _mean(best["global"], problem),
         }
         return {METHODS[key].title: {FRESH: value} for key, value in found.items()}
 
 
-def _settled(
-    problem: PersonalProblem, algorithm: PersonalizedPCA, rounds: int, seed: int
-) -> Part[float]:
-    """Mean fresh error of personalised PCA after it has settled, or after ``rounds``."""
-    wire = Channel(record="estimates")
-    errors: list[float] = []
+def until_settled(
+    problem: PersonalProblem, algorithm: Algorithm, rounds: int, seed: int, over: int = 10
+) -> Iterator[tuple[Round, float]]:
+    """Rounds and their mean fresh error, until ``over`` rounds move that by less than `SETTLED`."""
+    wire, errors = Channel(record="estimates"), list[float]()
     for entry in stream(problem, algorithm, rounds=rounds, seed=seed, channel=wire):
         errors.append(_mean(entry.estimate, problem))
-        if len(errors) > 10 and abs(errors[-1] - errors[-11]) < SETTLED:
-            break
-        yield Step(entry.index / rounds, "")
-    return errors[-1]
+        yield entry, errors[-1]
+        if len(errors) > over and abs(errors[-1] - errors[-1 - over]) < SETTLED:
+            return
