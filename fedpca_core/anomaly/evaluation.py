@@ -213,12 +213,8 @@ def curves(attack: np.ndarray, scores: Array, points: int = 300) -> Curves:
     precision, recall, _ = precision_recall_curve(attack, scores)
     first = _thin(false_alarms, caught, points)
     second = _thin(recall[::-1], precision[::-1], points)
-    return Curves(
-        false_positive_rate=false_alarms[first],
-        true_positive_rate=caught[first],
-        recall=recall[::-1][second],
-        precision=precision[::-1][second],
-    )
+    roc = false_alarms[first], caught[first]
+    return Curves(*roc, recall[::-1][second], precision[::-1][second])
 
 
 def caught_by_type(

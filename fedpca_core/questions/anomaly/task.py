@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fedpca_core.arrays import IntArray
 from fedpca_core.errors import require
@@ -118,17 +119,8 @@ def source(settings: AnomalySettings, data: OwnData | None = None) -> Traffic:
     def read() -> Traffic:
         if problem != "own" or data is None:
             return synthetic(seed=c.seed) if problem == "synthetic" else load(problem)
-        return read_traffic(
-            data.content,
-            data.name,
-            label_column=c.label_column,
-            normal_value=c.normal_value,
-            columns=c.columns,
-            client_column=c.client_column,
-            missing=c.missing,
-            seed=c.seed,
-            public_schema=by_schema(c),
-        )
+        how = _chosen(c, _OWN - {"problem"})
+        return read_traffic(data.content, data.name, public_schema=by_schema(c), **how)
 
     return _SOURCES.get((by_schema(c), *key_of(c, data, _read_fields(c))), read)
 
@@ -143,14 +135,10 @@ def task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTas
         _task_key(settings, data),
         lambda: prepare(
             traffic,
-            clients=settings.clients,
-            split=settings.split,
-            transform=settings.transform,
-            standardising=settings.standardising,
             seed=settings.seed,
             public_schema=by_schema(settings),
             concentration=settings.alpha,
-            each=settings.each,
+            **_chosen(settings, _SPLIT - {"alpha"}),
         ),
     )
     check_components(settings.components, found.problem.features)
@@ -197,16 +185,13 @@ def noisy_task(settings: AnomalySettings, data: OwnData | None = None) -> Detect
 
 def with_noise(on: DetectionTask, settings: AnomalySettings, release: int = 0) -> DetectionTask:
     """The task with the settings' noise at the source; another release draws other noise."""
-    c = settings
-    return on.private(
-        c.epsilon,
-        c.delta,
-        c.clip_norm,
-        Streams(c.seed),
-        mean_share=c.mean_share,
-        mean_clip=c.mean_clip,
-        release=release,
-    )
+    c, mean = settings, _chosen(settings, frozenset({"mean_share", "mean_clip"}))
+    return on.private(c.epsilon, c.delta, c.clip_norm, Streams(c.seed), release=release, **mean)
+
+
+def _chosen(settings: AnomalySettings, fields: frozenset[str]) -> dict[str, Any]:
+    """Fields by name, for functions that call them the same."""
+    return {name: getattr(settings, name) for name in fields}
 
 
 def _read_fields(settings: AnomalySettings) -> frozenset[str]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -73,44 +73,28 @@ class PersonaliseSettings(Settings):
 
         Raises InvalidInput: sizes that do not fit, or a table that does not.
         """
+        sizes = self._chosen("components", "samples", "noise_variance", "seed")
         if self.problem == "table":
             apart = None if self.client_column else self.heterogeneity
-            problem = personal_records(
-                own_problem(self, data, heterogeneity=apart),
-                components=self.components,
-                samples=self.samples,
-                noise_variance=self.noise_variance,
-                seed=self.seed,
-            )
+            problem = personal_records(own_problem(self, data, heterogeneity=apart), **sizes)
         else:
-            problem = personal(
-                features=self.features,
-                components=self.components,
-                clients=self.clients,
-                samples=self.samples,
-                spread=self.heterogeneity,
-                reading=self.reading,
-                noise_variance=self.noise_variance,
-                seed=self.seed,
-            )
+            sizes |= self._chosen("features", "clients", "reading")
+            problem = personal(spread=self.heterogeneity, **sizes)
         if math.isinf(self.epsilon):
             return problem
         return problem.private(self.epsilon, self.delta, self.clip_norm, Streams(self.seed))
 
     def personalised(self) -> PersonalizedPCA:
-        calibrated = self.prior == "calibrated"
-        literal = self.reading == "literal"
-        deviation = float(np.sqrt(self.heterogeneity)) if literal else self.heterogeneity
-        return PersonalizedPCA(
-            components=self.components,
-            # The calibrated variance starts from a standard deviation in either reading.
-            spread=deviation if calibrated else self.heterogeneity,
-            noise_variance=self.noise_variance,
-            prior="calibrated" if calibrated else self.reading,
-            gradient=self.gradient,
-            pace=self.pace,
-            start_from=self.start_from,
-        )
+        calibrated, spread = self.prior == "calibrated", self.heterogeneity
+        if calibrated and self.reading == "literal":  # it starts from a standard deviation
+            spread = float(np.sqrt(spread))
+        prior = "calibrated" if calibrated else self.reading
+        same = self._chosen("components", "noise_variance", "gradient", "pace", "start_from")
+        return PersonalizedPCA(spread=spread, prior=prior, **same)
+
+    def _chosen(self, *names: str) -> dict[str, Any]:
+        """Fields by name, for what calls them the same."""
+        return {name: getattr(self, name) for name in names}
 
     def methods(self) -> dict[str, Algorithm]:
         """Personalised PCA and what it is compared with, by key."""

@@ -116,21 +116,12 @@ class TheorySettings(Settings):
                 f"{listed(names)}.",
             )
             assert own.blocks is not None  # a table keeps them
+            column = names.index(self.target) if self.target else len(names) - 1
             return own_ridge(
-                own.blocks,
-                names.index(self.target) if self.target else len(names) - 1,
-                strong_convexity=LOW,
-                smoothness=self.high,
-                name=own.name,
+                own.blocks, column, strong_convexity=LOW, smoothness=self.high, name=own.name
             )
-        wanted = RandomProblem(
-            clients=self.clients,
-            features=self.features,
-            strong_convexity=LOW,
-            smoothness=self.high,
-            heterogeneity=self.heterogeneity,
-            seed=self.seed,
-        )
+        sizes = self.clients, self.features
+        wanted = RandomProblem(*sizes, LOW, self.high, self.heterogeneity, self.seed)
         return getattr(wanted, self.problem)()
 
     def build_method(self) -> ConsensusMethod:
