@@ -23,14 +23,12 @@ from functools import cache
 import pandas as pd
 
 from fedpca_core.errors import require, require_known
-from fedpca_core.papers import checks_dfl, checks_faps, checks_fedpower
+from fedpca_core.papers import checks_faps, dfl_runs, fedpower_runs
 from fedpca_core.papers.checks import Checks
-from fedpca_core.papers.dfl_runs import FigureOne, StatementsAgainstCases
 from fedpca_core.papers.entries import PAPERS, Entry, paper
 from fedpca_core.papers.experiment import Experiment, Size
 from fedpca_core.papers.faps_runs import FapsConvergence, Recovered, Stopped
 from fedpca_core.papers.fedpower import FIGURES, MODEL_II, RAW_PANELS, figure
-from fedpca_core.papers.fedpower_runs import FixedGaps, Noise, Panels
 from fedpca_core.papers.iot_runs import DATA, RUNS, Bytes, TableReadings
 from fedpca_core.papers.judge import Verdict, judge, read_as, together
 from fedpca_core.papers.measured import Cells
@@ -38,6 +36,12 @@ from fedpca_core.papers.personal_runs import Collaborating
 from fedpca_core.papers.results import shipped
 
 _VARIED = ("vary-features", "vary-samples", "vary-components", "vary-decay")
+_FEDPOWER = {
+    "3": ("Figure 3: Model I", [one for one in FIGURES if one.key[0] == "3"]),
+    "4": ("Figure 4: Model II", MODEL_II),
+    "4-many": ("Figure 4(b): many networks, exact noise (ours)", [figure("4e")]),
+    "4-raw": ("Figure 4: rows not normalised", RAW_PANELS),
+}
 #: Every experiment, by key.
 EXPERIMENTS: Mapping[str, Experiment] = {
     one.key: one
@@ -46,26 +50,19 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         *(Stopped(name) for name in ("table-1", "uneven", *_VARIED)),
         Recovered("figure-1a", "Figure 1(a): recovered before converged", growing=False),
         Recovered("figure-1b", "Figure 1(b): recovery against convergence", growing=True),
-        Panels("fedpower-figure-3", "Figure 3: Model I", [f for f in FIGURES if f.key[0] == "3"]),
-        Panels("fedpower-figure-4", "Figure 4: Model II", MODEL_II),
-        Panels(
-            "fedpower-figure-4-many",
-            "Figure 4(b): many networks, exact noise (ours)",
-            [figure("4e")],
-        ),
-        Panels("fedpower-figure-4-raw", "Figure 4: rows not normalised", RAW_PANELS),
-        FixedGaps(),
-        Noise(),
+        *(fedpower_runs.Panels(f"fedpower-figure-{key}", *of) for key, of in _FEDPOWER.items()),
+        fedpower_runs.FixedGaps(),
+        fedpower_runs.Noise(),
         *(TableReadings(data) for data in DATA),
         Bytes(),
         *RUNS,
         *(Collaborating(figure) for figure in ("1(a)", "1(b)", "1(c)", "1(d)", "2(a)", "2(b)")),
         *(Collaborating(figure, "literal") for figure in ("1(a)", "1(c)", "2(a)", "2(b)")),
-        StatementsAgainstCases(),
-        FigureOne(),
+        dfl_runs.StatementsAgainstCases(),
+        dfl_runs.FigureOne(),
         Checks("faps", checks_faps.CHECKS, "Three clients, eight features, two components"),
-        Checks("fedpower", checks_fedpower.CHECKS, "Random frames, matrices and Gaussians"),
-        Checks("dfl", checks_dfl.CHECKS, "Two to four clients, three features, quadratic or not"),
+        Checks("fedpower", fedpower_runs.CHECKS, "Random frames, matrices and Gaussians"),
+        Checks("dfl", dfl_runs.CHECKS, "Two to four clients, three features, quadratic or not"),
     )
 }
 

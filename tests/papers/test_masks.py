@@ -5,7 +5,7 @@ import pytest
 
 from fedpca_core.papers import checks_faps
 from fedpca_core.papers.checks import frame
-from fedpca_core.papers.checks_fedpower import fedsvd
+from fedpca_core.papers.fedpower_runs import fedsvd
 
 RNG = np.random.default_rng(0)
 
