@@ -7,15 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpca_core.anomaly import detectors
+from fedpca_core.anomaly import detectors, evaluation
 from fedpca_core.anomaly.detectors import Detector, SelfLearning
-from fedpca_core.anomaly.evaluation import (
-    always_alarm,
-    caught_by_type,
-    contributions,
-    reconstruct,
-    score,
-)
 from fedpca_core.arrays import Array
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.questions.anomaly import trained
@@ -60,7 +53,7 @@ class Findings:
         if self.local is not None:
             own = self.local.oracle if chosen == "oracle" else self.local.own_quantile
             rows.append(("Self-learning PCA", self.local.auc, self.local.average_precision, own))
-        rows.append(("Always alarm", 0.5, share, always_alarm(share)))
+        rows.append(("Always alarm", 0.5, share, evaluation.always_alarm(share)))
         return pd.DataFrame(
             {"detector": name, "auc": auc, "average_precision": precision}
             | {rate: 100 * value for rate, value in rates.items()}
@@ -178,7 +171,7 @@ class Alarms(trained.Topic[Alarmed]):
         assert frame is not None
         records = on.records[rows]
         caught = {
-            at: caught_by_type(on.attack, on.types, found.scores, value)
+            at: evaluation.caught_by_type(on.attack, on.types, found.scores, value)
             for at, value in judged.thresholds.items()
             if on.source.labelled
         }
@@ -197,7 +190,7 @@ class Alarms(trained.Topic[Alarmed]):
             features=tuple(on.problem.feature_names),
             measured=np.stack([on.raw(int(row)) for row in rows]),
             standardised=records,
-            parts=np.stack([contributions(record, frame) for record in records]),
+            parts=np.stack([evaluation.contributions(record, frame) for record in records]),
             clouds=clouds(on, frame) if frame.shape[1] >= 2 else {},
         )
 
@@ -249,13 +242,13 @@ def clouds(on: DetectionTask, frame: Array) -> dict[str, pd.DataFrame]:
         rows = np.flatnonzero(chosen)
         rows = rows[np.linspace(0, len(rows) - 1, min(_POINTS, len(rows))).astype(int)]
         records = on.records[rows]
-        plane = reconstruct(records, frame) @ frame @ turn
+        plane = evaluation.reconstruct(records, frame) @ frame @ turn
         found[name] = pd.DataFrame(
             {
                 "type": on.types[rows].astype(str),
                 "first": plane[:, 0],
                 "second": plane[:, 1],
-                "distance": np.sqrt(score(records, frame)),
+                "distance": np.sqrt(evaluation.score(records, frame)),
             }
         )
     return found

@@ -1,5 +1,6 @@
 """What Converge shows: curves with guide lines, the table of costs, and ε on four federations."""
 
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -61,9 +62,8 @@ def panel(comparison: Comparison, settings: ConvergeSettings) -> Panel:
         middle, low, high = (
             np.maximum(one, ROUNDING) for one in (line.middle, line.lower, line.upper)
         )
-        band: dict[str, Any] = (
-            {"lower": low, "upper": high} if len(comparison.tables[method]) > 1 else {}
-        )
+        several = len(comparison.tables[method]) > 1
+        band: dict[str, Any] = {"lower": low, "upper": high} if several else {}
         curves.append(Curve(title, line.x, middle, colour=method, marker=ended, **band))
     if settings.guide and axis == "round":
         curves += _guide(comparison, measure)
@@ -80,42 +80,29 @@ def panel(comparison: Comparison, settings: ConvergeSettings) -> Panel:
     )
 
 
-def _guide(comparison: Comparison, measure: str) -> list[Curve]:
+def _guide(comparison: Comparison, measure: str) -> Iterator[Curve]:
     """The predicted runs, dashed: in the colour of texts, for they lie on the curves.
 
     One curve with gaps, so that the legend has one entry; a tooltip says whose prediction it is.
     """
     found = {method: comparison.guide(method, measure) for method in comparison.tables}
     lines = [(METHODS[key].title, *line) for key, line in found.items() if line is not None]
-    if not lines:
-        return []
-    return [
-        Curve(
-            name="predicted",
-            x=np.concatenate([[*x, x[-1]] for _, x, _ in lines]),
-            y=np.concatenate([[*y, np.nan] for _, _, y in lines]),
-            labels=[title for title, x, _ in lines for _ in range(len(x) + 1)],
-            colour="text",
-            guide=True,
-        )
-    ]
+    if lines:
+        x = np.concatenate([[*x, x[-1]] for _, x, _ in lines])
+        y = np.concatenate([[*y, np.nan] for _, _, y in lines])
+        whose = [title for title, x, _ in lines for _ in range(len(x) + 1)]
+        yield Curve("predicted", x, y, labels=whose, colour="text", guide=True)
 
 
-def _floors(comparison: Comparison, settings: ConvergeSettings) -> list[Baseline]:
+def _floors(comparison: Comparison, settings: ConvergeSettings) -> Iterator[Baseline]:
     """Measured floors of a run that sums present clients only."""
     if settings.participation == 1 or settings.absent == "memory":
-        return []
-    found = {m: comparison.floor(m, settings.measure) for m in comparison.tables}
-    return [
-        Baseline(
-            f"floor of {METHODS[method].title}: {short(floor, 2)}",
-            floor,
-            colour=method,
-            simulation_only=True,
-        )
-        for method, floor in found.items()
-        if floor is not None and floor > ROUNDING
-    ]
+        return
+    for method in comparison.tables:
+        floor = comparison.floor(method, settings.measure)
+        if floor is not None and floor > ROUNDING:
+            label = f"floor of {METHODS[method].title}: {short(floor, 2)}"
+            yield Baseline(label, floor, colour=method, simulation_only=True)
 
 
 def costs(comparison: Comparison, settings: ConvergeSettings) -> parts.Parts:
@@ -241,15 +228,7 @@ def budget_panels(swept: Swept, settings: ConvergeSettings) -> list[Panel]:
                     name, ends = f"{curve.name}, ε = ∞", [curve.x[0], curve.x[-1]]
                     line = [level.y[0]] * 2
                     curves.append(Curve(name, ends, line, colour=curve.name, guide=True))
-        if curves:
-            panels.append(
-                Panel.of(
-                    "budgets",
-                    curves,
-                    key=f"budgets-{eta:g}",
-                    title=f"Heterogeneity {eta:g}",
-                    y_range=(lowest, 1.5),
-                    description=f"Final angle of each method against ε at heterogeneity {eta:g}.",
-                )
-            )
+        said = {"key": f"budgets-{eta:g}", "title": f"Heterogeneity {eta:g}"}
+        said["description"] = f"Final angle of each method against ε at heterogeneity {eta:g}."
+        panels += [Panel.of("budgets", curves, y_range=(lowest, 1.5), **said)] if curves else []
     return panels

@@ -7,6 +7,7 @@ import numpy as np
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.metrics.personal import crossover
+from fedpca_core.questions.personalise import study
 from fedpca_core.questions.personalise.exposure import EXACT, Exposed
 from fedpca_core.questions.personalise.settings import (
     ALONE,
@@ -14,13 +15,6 @@ from fedpca_core.questions.personalise.settings import (
     PERSONAL,
     SHARED,
     PersonaliseSettings,
-)
-from fedpca_core.questions.personalise.study import (
-    AXES,
-    FRESH,
-    MOST_CLIENTS,
-    Collaboration,
-    PersonalComparison,
 )
 from fedpca_core.settings import plural, short
 from fedpca_core.study import parts
@@ -34,7 +28,7 @@ COLOURS = {METHODS[key].title: key for key in COMPARED}
 UNCHANGED = parts.words("personal-unchanged")
 
 
-def comparison(outcome: Collaboration, settings: PersonaliseSettings) -> parts.Parts:
+def comparison(outcome: study.Collaboration, settings: PersonaliseSettings) -> parts.Parts:
     """The verdict, curves and gains, then how far apart the clients are and what it cost."""
     yield verdict(outcome)
     panels = [curves(outcome, settings), gains(outcome)]
@@ -51,7 +45,7 @@ def name(key: str) -> str:
     return title[0].lower() + title[1:]
 
 
-def verdict(outcome: Collaboration) -> str:
+def verdict(outcome: study.Collaboration) -> str:
     """One paragraph: does collaborating pay here, and for whom?"""
     mine, limits = float(outcome.fresh[PERSONAL][-1]), outcome.limits
     other = ALONE if limits[ALONE] <= limits[SHARED] else SHARED
@@ -89,14 +83,14 @@ def error_title(settings: PersonaliseSettings, measure: str = "") -> str:
     return f"error on {records} / noise floor"
 
 
-def curves(outcome: Collaboration, settings: PersonaliseSettings) -> Panel:
+def curves(outcome: study.Collaboration, settings: PersonaliseSettings) -> Panel:
     """Mean error of the three methods against rounds, on fresh or on training records."""
     fresh = settings.error_on == "fresh"
     true = Baseline("the true common subspace", outcome.centre, simulation_only=True)
     return Panel.of(
         "personal-error",
         plot(
-            PersonalComparison().tables(outcome, settings)["curves"],
+            study.PersonalComparison().tables(outcome, settings)["curves"],
             *("round", f"{settings.error_on}_ratio", "method"),
             colours=COLOURS,
             spread=False,
@@ -109,7 +103,7 @@ def curves(outcome: Collaboration, settings: PersonaliseSettings) -> Panel:
     )
 
 
-def gains(outcome: Collaboration) -> Panel:
+def gains(outcome: study.Collaboration) -> Panel:
     """Each client's gain over both baselines, sorted by the gain over training alone."""
     place = np.arange(1, outcome.clients + 1)
     who = [outcome.facts.client(number) for number in outcome.order]
@@ -123,7 +117,7 @@ def gains(outcome: Collaboration) -> Panel:
     )
 
 
-def distances(outcome: Collaboration) -> str:
+def distances(outcome: study.Collaboration) -> str:
     """What the two heat maps show, and of how many clients."""
     shown, every = len(outcome.angles), outcome.clients
     of = f"{shown}" if shown == every else f"first {shown} of {every}"
@@ -131,7 +125,7 @@ def distances(outcome: Collaboration) -> str:
     return parts.words("personal-angles", of=of, unseen=unseen)
 
 
-def angles(outcome: Collaboration) -> list[Heat]:
+def angles(outcome: study.Collaboration) -> list[Heat]:
     """Largest principal angles between clients: the truth, and what the models say."""
     shown = len(outcome.angles)
     labels = [outcome.facts.label(client) for client in range(shown)]
@@ -151,7 +145,7 @@ def angles(outcome: Collaboration) -> list[Heat]:
     ]
 
 
-def cards(outcome: Collaboration, settings: PersonaliseSettings) -> parts.Cards:
+def cards(outcome: study.Collaboration, settings: PersonaliseSettings) -> parts.Cards:
     """What it costs, next to what the raw data would."""
     features, components = outcome.facts.features, settings.components
     frame, records = features * components, features * settings.samples
@@ -184,8 +178,8 @@ def size(settings: PersonaliseSettings) -> str:
     """How the sweep was measured, where that differs from the chart above."""
     sets = "one data set" if settings.datasets == 1 else f"{settings.datasets} data sets"
     text = f"Medians over {sets}; baselines at their limits, personalised PCA when it has settled."
-    if settings.sweep != "clients" and settings.clients > MOST_CLIENTS:
-        text += f" With {MOST_CLIENTS} of the {settings.clients} clients, to answer soon."
+    if settings.sweep != "clients" and settings.clients > study.MOST_CLIENTS:
+        text += f" With {study.MOST_CLIENTS} of the {settings.clients} clients, to answer soon."
     if not math.isinf(settings.epsilon):
         text += f" Every run has noise at the source, ε = {short(settings.epsilon)}. {UNCHANGED}"
     return text
@@ -195,7 +189,7 @@ def along(found: Swept, settings: PersonaliseSettings) -> Panel:
     """Fresh error of the three methods along one axis, with a mark at the page's setting."""
     look: dict[str, Any] = {"spread": settings.datasets > 1, "marker": True, "colours": COLOURS}
     look["names"] = {title: title for title in COLOURS}
-    lines = list(plot(found.of(FRESH), "value", "result", "series", **look))
+    lines = list(plot(found.of(study.FRESH), "value", "result", "series", **look))
     here, axis = float(getattr(settings, found.parameter)), lines[0].x
     if axis[0] <= here <= axis[-1]:
         ends = [float(found.table["result"].min()), float(found.table["result"].max())]
@@ -214,9 +208,9 @@ def along(found: Swept, settings: PersonaliseSettings) -> Panel:
 def where_they_cross(found: Swept) -> str:
     """Where the baselines cross and where personalised PCA gains most."""
     mine, alone, shared = (
-        found.band(METHODS[key].title, FRESH) for key in (PERSONAL, ALONE, SHARED)
+        found.band(METHODS[key].title, study.FRESH) for key in (PERSONAL, ALONE, SHARED)
     )
-    if len(mine.x) + len(found.refusals) < len(AXES[found.parameter]):
+    if len(mine.x) + len(found.refusals) < len(study.AXES[found.parameter]):
         return "Still running: values further to the right are on their way."
 
     def at(value: float) -> str:

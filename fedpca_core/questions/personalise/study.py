@@ -11,12 +11,7 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
-from fedpca_core.metrics.personal import (
-    angles_between,
-    fresh_ratios,
-    oracles,
-    training_ratios,
-)
+from fedpca_core.metrics.personal import angles_between, fresh_ratios, oracles, training_ratios
 from fedpca_core.problems.personal_model import PersonalProblem
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
