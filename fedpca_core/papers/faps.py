@@ -5,22 +5,19 @@ paper's own. Live sizes keep the number of samples per client rather than its ra
 on which the number of useful inner steps depends.
 """
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from fedpca_core.errors import require, require_known
 from fedpca_core.papers.entries import Entry, paper
 from fedpca_core.problems import Problem, decay_spectrum, images, samples_per_client
-from fedpca_core.settings import Value
+from fedpca_core.settings import Value, said_in
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
 from fedpca_core.study.preset import Preset, listed
 
 #: Values by the name of a field of `ConvergeSettings`.
 Fields = Mapping[str, Any]
-FILE = Path(__file__).parent / "faps_presets.toml"
 
 #: The paper's table by preset: its entries are what the paper prints for it.
 PRINTED: Mapping[str, str] = {
@@ -103,13 +100,11 @@ class FapsPreset(Preset):
 
 
 def _read() -> Iterator[FapsPreset]:
-    file = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    file = said_in("papers/faps_presets")
     for name, one in listed(file["presets"], None, **_ROUNDS):
         kind = AttackSettings if one.pop("attack", False) else ConvergeSettings
-        own = {size: one.pop(size, {}) for size in ("live", "paper")}
-        live, printed = (
-            {**file["shared"].get(fields.pop("like", ""), {}), **fields} for fields in own.values()
-        )
+        sizes = [{"like": "", **one.pop(size, {})} for size in ("live", "paper")]
+        live, printed = ({**file["shared"].get(own.pop("like"), {}), **own} for own in sizes)
         yield FapsPreset(name, settings=kind(**live), paper=printed, **one)
 
 

@@ -6,18 +6,16 @@ calibration shows the published picture, and is offered beside it.
 """
 
 import math
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.errors import require_known
 from fedpca_core.privacy import Calibration
 from fedpca_core.problems.fedpower_models import block_model, spiked_covariance
 from fedpca_core.problems.problem import Problem
+from fedpca_core.settings import said_in
 
-FILE = Path(__file__).parent / "fedpower_figures.toml"
 #: Common to all panels (the paper): T, delta, and the values swept one at a time.
 PRODUCTS, DELTA = 10, 1e-4
 PERIODS, EPSILONS, DRAWS = (1, 2, 4), (10.0, 1.0, 0.5), (20, 12, 8)
@@ -126,11 +124,11 @@ _VARIED: Mapping[str, tuple[Variant, ...]] = {
 
 
 def _read() -> Iterator[FigurePanel]:
-    file = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    for key, one in file.items():
-        said = file[one.pop("verdict_of", key)]["verdict"]
-        variants = _VARIED[one.pop("vary")]
-        yield FigurePanel(key, variants=variants, **one | {"verdict": " ".join(said.split())})
+    file = said_in("papers/fedpower_figures")
+    for key, said in file.items():
+        one = {"verdict_of": key, **said}
+        verdict = " ".join(file[one.pop("verdict_of")]["verdict"].split())
+        yield FigurePanel(key, variants=_VARIED[one.pop("vary")], **one | {"verdict": verdict})
 
 
 FIGURES: tuple[FigurePanel, ...] = tuple(_read())

@@ -5,15 +5,13 @@ public scripts use rank 2 and 20 clients. PerPCA does not print the values of it
 are at its size is stored with the experiments.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from fedpca_core.papers.entries import paper
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
+from fedpca_core.settings import said_in
 from fedpca_core.study.preset import Preset, listed
 
 _AUC = next(one.printed for one in paper("iot").entries if one.id == "area/unsw")
@@ -33,18 +31,14 @@ class PrintedFigure:
     values: tuple[float, ...]
 
 
-def _file(name: str) -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
-
-
-_PERPCA = _file("perpca_figures.toml")
+_PERPCA = said_in("papers/perpca_figures")
 FIGURES: Mapping[str, PrintedFigure] = {
     name: PrintedFigure(name, **one)
     for name, one in listed(_PERPCA["figures"], PersonaliseSettings)
 }
 IOT = tuple(
     Preset(name, **one)
-    for name, one in listed(_file("iot_presets.toml"), AnomalySettings, auc=_AUC)
+    for name, one in listed(said_in("papers/iot_presets"), AnomalySettings, auc=_AUC)
 )
 PERPCA = (
     *(

@@ -9,7 +9,7 @@ import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.metrics.faps_theorem import BesideTheorem
-from fedpca_core.questions.converge.study import TOO_SHORT, Comparison, levels, measure_at
+from fedpca_core.questions.converge.study import SHORTEST_GUIDE, Comparison, levels, measure_at
 from fedpca_core.questions.which.rules import size
 from fedpca_core.settings import plural, short
 from fedpca_core.study import parts
@@ -43,10 +43,11 @@ def comparison(found: Comparison, settings: ConvergeSettings) -> parts.Parts:
 def undrawn(comparison: Comparison, measure: str) -> list[str]:
     """Why methods have a curve and no predicted run: a sentence for each reason."""
     titles: dict[str, list[str]] = {}
+    too_short = parts.words("converge-too-short", rounds=SHORTEST_GUIDE)
     for method in comparison.tables:
         drawn = comparison.line(method, measure, "round") is not None
         if drawn and method != comparison.unfinished and comparison.guide(method, measure) is None:
-            why = comparison.unpredicted.get(method, TOO_SHORT)
+            why = comparison.unpredicted.get(method, too_short)
             titles.setdefault(why, []).append(METHODS[method].title)
     return [f"No predicted run of {', '.join(of)}: {why}" for why, of in titles.items()]
 

@@ -30,6 +30,7 @@ from fedpca_core.study.build import build_problem, simulation
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import words
 from fedpca_core.study.pca_settings import ConvergeSettings
 from fedpca_core.study.study import InPieces
 from fedpca_core.study.sweep import Band, Measured, Sweep
@@ -183,15 +184,6 @@ class Comparison:
 ABOVE_ROUNDING = 1e-11
 #: Fewer rounds than this make no guide.
 SHORTEST_GUIDE = 6
-TOO_SHORT = (
-    f"fewer than {SHORTEST_GUIDE} rounds lie between where it comes close and where rounding takes "
-    "over or the run ends."
-)
-#: Why a run with noise on its uploads has no guide.
-NOISY_UPLOADS = (
-    "every upload carries fresh noise, and the theory of a round has none; switch the noise on "
-    "uploads off."
-)
 
 
 #: A run is at rest after so many rounds without motion, in which every client took part so often.
@@ -292,7 +284,7 @@ class Convergence(InPieces[ConvergeSettings, Comparison]):
                 found = found.plus(method, refusals=str(refusal))
                 continue
             try:
-                require(settings.upload_noise == 0, NOISY_UPLOADS)
+                require(settings.upload_noise == 0, words("converge-noisy-uploads"))
                 found = found.plus(method, predictions=(predicted(trace, problem),))
             except InvalidInput as refusal:
                 found = found.plus(method, unpredicted=str(refusal))

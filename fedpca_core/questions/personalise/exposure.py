@@ -130,11 +130,8 @@ def _follow(algorithm: PersonalizedPCA, trace: Trace) -> Part[list[list[attack.F
 def _distances(frames: Sequence[Sequence[Array]], trace: Trace) -> Array:
     """Median distance of the frames that are taken for the clients' from their own, by round."""
     size = float(np.sqrt(2 * trace.estimates.shape[-1]))
-    after = trace.estimates[1:].swapaxes(0, 1)
-    found = [
-        [float(projector_distance(one, true)) / size for one, true in zip(own, held, strict=True)]
-        for own, held in zip(frames, after, strict=False)
-    ]
+    held = trace.estimates[1:, : len(frames)].swapaxes(0, 1)
+    found = projector_distance(np.array(frames), held) / size
     return np.concatenate([[np.nan], np.median(found, axis=0)])
 
 
