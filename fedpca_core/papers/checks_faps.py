@@ -9,7 +9,7 @@ from scipy.optimize import least_squares
 from fedpca_core.arrays import Array
 from fedpca_core.linalg.stiefel import orthonormalise, remove_span
 from fedpca_core.metrics.faps_theorem import asked, constant
-from fedpca_core.papers.checks import Check, frame, square, worst
+from fedpca_core.papers.experiment import Check, frame, square, worst
 
 #: Features, components and clients of a draw.
 FEATURES, COMPONENTS, CLIENTS = 8, 2, 3
@@ -52,7 +52,7 @@ def unmet(mats: Array, z: Array, multipliers: Array) -> float:
     return float(max(np.abs(left).max(), *(np.abs(one).max() for one in rest)))
 
 
-@worst()
+@worst
 def proposition_3(generator: np.random.Generator) -> float:
     """What is left of (7) at a stationary point, over the least that is left elsewhere.
 
@@ -68,7 +68,7 @@ def proposition_3(generator: np.random.Generator) -> float:
     return at / elsewhere
 
 
-@worst()
+@worst
 def remark_4(generator: np.random.Generator) -> float:
     """What is left of (7) with the other form, relative; 1 unless its rank is above 2p."""
     mats = matrices(generator)
@@ -191,7 +191,7 @@ def ratios(one: Iteration) -> dict[str, float]:
 
 def _over(name: str) -> Check:
     """Largest value of a ratio over a run."""
-    return worst()(lambda generator: max(ratios(one)[name] for one in iterations(generator)))
+    return worst(lambda generator: max(ratios(one)[name] for one in iterations(generator)))
 
 
 #: Sides of inequalities that are smaller count as this: rounding of numbers of order 10⁴.

@@ -15,8 +15,7 @@ from fedpca_core.arrays import Array
 from fedpca_core.consensus import bounds, operators, verdicts
 from fedpca_core.consensus.methods import InexactUzawa
 from fedpca_core.consensus.problems import ConsensusProblem, RandomProblem, scalar_pair
-from fedpca_core.papers.checks import Check, square, worst
-from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
+from fedpca_core.papers.experiment import Cell, Check, Experiment, Number, Size, square, worst
 from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.steps import Part, Step
 
@@ -249,19 +248,13 @@ def rounds(
         average, multipliers = new_average, new_multipliers
 
 
-def over_rounds(alternating: bool = False) -> Callable[[Callable[[ConsensusRound], float]], Check]:
+def over_rounds(value: Callable[[ConsensusRound], float], alternating: bool = False) -> Check:
     """Take the largest value of a round over runs with exact local solves."""
-
-    def largest(value: Callable[[ConsensusRound], float]) -> Check:
-        return worst()(
-            lambda generator: max(map(value, rounds(generator, alternating=alternating)))
-        )
-
-    return largest
+    return worst(lambda generator: max(map(value, rounds(generator, alternating=alternating))))
 
 
 # ------------------------------------------------------------------ Section 2
-@worst()
+@worst
 def lemma_3(generator: np.random.Generator) -> float:
     """Largest contraction of a gradient step over the claimed one, for both steps."""
     losses = Losses.drawn(generator)
@@ -284,7 +277,7 @@ def lemma_5(generator: np.random.Generator, count: int) -> float:
     return float(np.abs(np.sum(every, axis=1)).max() / np.abs(every).max())
 
 
-@over_rounds()
+@over_rounds
 def lemma_7(one: ConsensusRound) -> float:
     """How far (40) and both sides of (41) are apart."""
     size = np.sqrt(square(one.new_average) * square(one.new_multipliers)) + 1e-300
@@ -305,13 +298,13 @@ def identity_9(soft: float | None, generator: np.random.Generator) -> float:
 
 
 # ------------------------------------------------------------------ Section 3
-@over_rounds()
+@over_rounds
 def points(one: ConsensusRound) -> float:
     """Theorem 1: squared error of the points over its bound."""
     return square(one.new_points) * (one.penalty + one.losses.strong_convexity) ** 2 / one.before
 
 
-@worst()
+@worst
 def theorem_2(generator: np.random.Generator) -> float:
     """Factor over ρ + δ, with local solves that are off by exactly δ."""
     off = float(generator.uniform(0.01, 0.5))
@@ -322,7 +315,7 @@ def theorem_2(generator: np.random.Generator) -> float:
     return max(found)
 
 
-@worst()
+@worst
 def lemma_10(generator: np.random.Generator) -> float:
     """Distance to the exact local solve over its bound."""
     steps, found = int(generator.integers(1, 8)), []
@@ -367,7 +360,7 @@ def equation_67(generator: np.random.Generator) -> float:
     return max(factor for _, factor in radii(generator, (1.5, *CONDITIONS), methods))
 
 
-@worst()
+@worst
 def equation_103(generator: np.random.Generator) -> float:
     """How far (103) is off: squared norm of a modified sweep, and 1 - 1/(1 + c0) by (104)."""
     losses, r = Losses.drawn(generator, 0.0), float(np.exp(generator.uniform(-2.0, 2.0)))
@@ -404,7 +397,7 @@ def square_root(generator: np.random.Generator) -> float:
 
 
 # ------------------------------------------------------------------ Section 6
-@over_rounds(alternating=True)
+@partial(over_rounds, alternating=True)
 def lemma_14(one: ConsensusRound) -> float:
     """How far the sides of the identities of Lemmas 13 and 14 are apart."""
     best, multipliers = one.losses.solution, one.losses.multipliers
@@ -417,7 +410,7 @@ def lemma_14(one: ConsensusRound) -> float:
     )
 
 
-@over_rounds(alternating=True)
+@partial(over_rounds, alternating=True)
 def alternating_points(one: ConsensusRound) -> float:
     """Theorem 11: squared error of the points over its bound."""
     return 2 * one.losses.strong_convexity * square(one.new_points) * one.penalty / one.before
@@ -431,13 +424,13 @@ CHECKS: Mapping[str, Check] = {
     "lemma-4": partial(lemma_5, count=10),
     "lemma-5": partial(lemma_5, count=300),
     "lemma-7": lemma_7,
-    "lemma-9": worst()(partial(identity_9, None)),
+    "lemma-9": worst(partial(identity_9, None)),
     "theorem-1/points": points,
     "theorem-2": theorem_2,
     "lemma-10": lemma_10,
     "equation-67": equation_67,
     "equation-103": equation_103,
-    "theorem-5": worst()(partial(identity_9, 0.0)),
+    "theorem-5": worst(partial(identity_9, 0.0)),
     "remark-9/sqrt": square_root,
     "lemma-14": lemma_14,
     "theorem-11/points": alternating_points,

@@ -15,8 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import largest_sine, orthonormalise
-from fedpca_core.papers.checks import Check, frame, worst
-from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
+from fedpca_core.papers.experiment import Cell, Check, Experiment, Number, Size, frame, worst
 from fedpca_core.papers.fedpower import (
     CLIENTS,
     DELTA,
@@ -200,7 +199,7 @@ def without_noise(generator: np.random.Generator) -> float:
     return max(found)
 
 
-@worst()
+@worst
 def lemma_25(generator: np.random.Generator) -> float:
     """η of uniform samples of the lemma's size over ε, where ρ is the rank and ζ is 0.1.
 
@@ -218,7 +217,7 @@ def lemma_25(generator: np.random.Generator) -> float:
     return max(found) / float(np.linalg.norm(whole, 2)) / epsilon
 
 
-@worst()
+@worst
 def fact_1(generator: np.random.Generator) -> float:
     """How far the fact's sines and tangents and those of the largest angle are apart."""
     u, v = frame(generator, 9, 3), frame(generator, 9, 3)

@@ -24,9 +24,8 @@ import pandas as pd
 
 from fedpca_core.errors import require, require_known
 from fedpca_core.papers import checks_faps, dfl_runs, fedpower_runs
-from fedpca_core.papers.checks import Checks
 from fedpca_core.papers.entries import PAPERS, Entry, paper
-from fedpca_core.papers.experiment import Experiment, Size
+from fedpca_core.papers.experiment import Checks, Experiment, Size
 from fedpca_core.papers.faps_runs import FapsConvergence, Recovered, Stopped
 from fedpca_core.papers.fedpower import FIGURES, MODEL_II, RAW_PANELS, figure
 from fedpca_core.papers.iot_runs import DATA, RUNS, Bytes, TableReadings

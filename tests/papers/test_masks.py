@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedpca_core.papers import checks_faps
-from fedpca_core.papers.checks import frame
+from fedpca_core.papers.experiment import frame
 from fedpca_core.papers.fedpower_runs import fedsvd
 
 RNG = np.random.default_rng(0)
