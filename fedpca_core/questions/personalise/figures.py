@@ -51,14 +51,9 @@ def verdict(outcome: study.Collaboration) -> str:
     other = ALONE if limits[ALONE] <= limits[SHARED] else SHARED
     gain = limits[other] - mine
     early = f"{outcome.rounds} of " * (outcome.rounds < outcome.planned)
-    numbers = parts.words(
-        "personal-numbers",
-        rounds=early + plural(outcome.planned, "round"),
-        mine=mine,
-        alone=limits[ALONE],
-        shared=limits[SHARED],
-        scale=parts.names("personal-scales")["own" if outcome.own else "drawn"],
-    )
+    rounds = early + plural(outcome.planned, "round")
+    scale = parts.names("personal-scales")["own" if outcome.own else "drawn"]
+    numbers = parts.words("personal-numbers", rounds=rounds, mine=mine, limits=limits, scale=scale)
     little = "a little " * (abs(gain) <= TIE)
     do = "does" if outcome.better == 1 else "do"
     clients = f"{outcome.better} of {outcome.clients} clients {do} {little}better than alone."
