@@ -180,7 +180,8 @@ def verdict(summary: pd.DataFrame, accuracy: float, noisy: bool = False) -> str:
     rows = _rows(summary)
     reached = sorted((row for row in rows if row["reached"] > 0), key=lambda row: row["round"])
     if not reached:
-        return parts.words(f"converge-{'floor' if noisy else 'late'}", accuracy=short(accuracy))
+        name = "converge-floor" if noisy else "converge-late"
+        return parts.words(name, accuracy=short(accuracy))
     best, *later = reached
     text = f"**{best['method']}** needs the fewest rounds to reach {short(accuracy)}: "
     text += f"{best['round']:.0f}"

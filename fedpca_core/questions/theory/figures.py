@@ -203,7 +203,7 @@ def where_it_speaks(settings: TheorySettings) -> str:
         return f"{text} It speaks for every r at this condition number."
     begin, end = (one / LOW for one in window)
     last = f"{end:,.0f}" if end >= 100 else short(end, 3)
-    return f"{text} {parts.words('theory-silent', begin=short(begin, 2), end=last)}"
+    return f"{text} " + parts.words("theory-silent", begin=short(begin, 2), end=last)
 
 
 def statements(found: pd.DataFrame, settings: TheorySettings) -> parts.Parts:
