@@ -8,7 +8,7 @@ from typing import cast
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, meanwhile, own_table, script, share
+from dashboard.shell import jobs, layout, meanwhile, own_table, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import noise_controls
 from dashboard.shell.parts import drawing, lay_out
@@ -23,8 +23,7 @@ from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import words
 
 controls = Controls(AnomalySettings)
-layout.heading("Can it tell attacks from normal traffic?", words("anomaly-lead"))
-controls.show_notes()
+controls.heading("Can it tell attacks from normal traffic?", words("anomaly-lead"))
 
 
 def own_file() -> OwnData | None:
@@ -142,5 +141,4 @@ with layout.guard():
 settings = controls.settings()
 if job is not None:
     jobs.below(job, study.key, drawing(figures.whose_records, settings))
-script.fold(settings, [study], data)
-share.take_away(settings, lambda: {study: job and job.result}, data)
+share.take_away(settings, data)

@@ -2,22 +2,20 @@
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, own_table, presets, script, share
+from dashboard.shell import jobs, layout, own_table, presets, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import faps_controls, noise_controls, problem_controls
 from dashboard.shell.parts import drawing, lay_out
 from dashboard.views import attack
 from fedpca_core.questions.attack.figures import covariance
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction
-from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.study.parts import About, words
 from fedpca_core.study.pca_settings import IMAGES, AttackSettings, ConvergeSettings
 
 STUDY = ClientReconstruction()
 
 controls = Controls(AttackSettings, most={"rounds": 200})
-layout.heading("What leaks?", words("attack-lead"))
-controls.show_notes()
+controls.heading("What leaks?", words("attack-lead"))
 of_preset = st.container()
 place = st.container()
 
@@ -87,14 +85,12 @@ own_table.remedy_of(controls, job)
 with st.expander("Who attacks, and what it knows"):
     card()
 lay_out([About.of("reconstruction")])
-sections = attack.further(controls, data)
+attack.further(controls, data)
 
 settings = controls.settings()
 messages()
-script.fold(settings, studies_of(settings), data)
 share.take_away(
     settings,
-    lambda: {attack.RECORDS: recovered and recovered.result, STUDY: job.result, **sections},
     data,
     ("privacy", "FedPower under attack", "lock"),
     (settings.carried(ConvergeSettings), "Compare the costs of this run"),

@@ -4,7 +4,7 @@ import math
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, script, share
+from dashboard.shell import jobs, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.parts import drawing
 from fedpca_core.questions.check import figures
@@ -12,11 +12,8 @@ from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.study import LeakCheck
 from fedpca_core.study.parts import words
 
-STUDY = LeakCheck()
-
 controls = Controls(CheckSettings)
-layout.heading("What does my deployment give away?", words("check-lead"))
-controls.show_notes()
+controls.heading("What does my deployment give away?", words("check-lead"))
 
 with st.sidebar:
     st.header("Deployment", anchor=False)
@@ -32,8 +29,6 @@ with st.sidebar:
     controls.parameter("seed")
 
 settings = controls.settings()
-job = jobs.study(STUDY, settings, drawing(figures.checked, settings), sentences=True)
+jobs.study(LeakCheck(), settings, drawing(figures.checked, settings), sentences=True)
 st.caption(words("check-file"))
-script.fold(settings, [STUDY])
-ways = ("which", "Choose a method"), ("attack", "Watch an attack")
-share.take_away(settings, lambda: {STUDY: job.result}, None, *ways)
+share.take_away(settings, None, ("which", "Choose a method"), ("attack", "Watch an attack"))

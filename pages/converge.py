@@ -1,26 +1,22 @@
 """How fast does each method converge, and what does it cost on the wire?"""
 
 from types import SimpleNamespace
-from typing import Any
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, own_table, presets, script, share
+from dashboard.shell import jobs, layout, own_table, presets, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import faps_controls, noise_controls, problem_controls
 from dashboard.shell.parts import drawing, lay_out
-from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.converge import figures
 from fedpca_core.questions.converge.study import BudgetsAndHeterogeneity, Convergence
 from fedpca_core.study.parts import About, words
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
-from fedpca_core.study.study import Study
 
 STUDY, BUDGETS = Convergence(), BudgetsAndHeterogeneity()
 
 controls = Controls(ConvergeSettings, runs=["comparison", "costs", "further"])
-layout.heading("How fast does it converge?", words("converge-lead"))
-controls.show_notes()
+controls.heading("How fast does it converge?", words("converge-lead"))
 
 with st.sidebar:
     st.header("Problem", anchor=False)
@@ -72,17 +68,9 @@ def further() -> None:
     layout.section("What does ε cost where clients differ?")
     controls.parameter("budgets")
     settings = controls.settings()
-    others: dict[Study[Any, Any], Any] = {}
     if BUDGETS.wanted(settings):
-        mapped = jobs.study(BUDGETS, settings, drawing(figures.budgets, settings), data=shown.data)
-        others[BUDGETS] = mapped.result
-    script.fold(settings, studies_of(settings), shown.data)
-    share.take_away(
-        settings,
-        lambda: {STUDY: shown.job.result, **others},
-        shown.data,
-        (settings.carried(AttackSettings), "Attack this run"),
-    )
+        jobs.study(BUDGETS, settings, drawing(figures.budgets, settings), data=shown.data)
+    share.take_away(settings, shown.data, (settings.carried(AttackSettings), "Attack this run"))
 
 
 with chart:

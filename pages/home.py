@@ -53,10 +53,9 @@ def experiment() -> None:
         place_of_curves = st.container()
         front.meanings(controls)
     with title:
-        layout.heading(
+        controls.heading(
             "No record is sent. What does the server hold?" if chapter is None else chapter.title
         )
-        controls.show_notes()
     with row:
         scene.parameters(controls)
 
@@ -107,7 +106,7 @@ def experiment() -> None:
             door(settings.carried(ConvergeSettings), "Compare all methods on it")
         if job.result is not None:
             lay_out([GuaranteeOf(job.result.facts)])
-        script.fold(settings, [STUDY], data)
+        script.fold(settings, data)
 
     @st.fragment(key="curves")
     def curves() -> None:

@@ -1,11 +1,11 @@
 """Who should collaborate? Personalised PCA between training alone and one shared model."""
 
 import math
-from typing import Any, cast
+from typing import cast
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, own_table, script, share
+from dashboard.shell import jobs, layout, own_table, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import noise_controls
 from dashboard.shell.parts import drawing, lay_out
@@ -15,13 +15,11 @@ from fedpca_core.questions.personalise.exposure import LARGEST, Exposure
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.questions.personalise.study import CollaborationSweep, PersonalComparison
 from fedpca_core.study.parts import words
-from fedpca_core.study.study import Study
 
 COMPARISON, SWEEP, EXPOSURE = PersonalComparison(), CollaborationSweep(), Exposure()
 
 controls = Controls(PersonaliseSettings)
-layout.heading("Who should collaborate?", words("personalise-lead"))
-controls.show_notes()
+controls.heading("Who should collaborate?", words("personalise-lead"))
 
 with st.sidebar:
     st.header("Clients", anchor=False)
@@ -64,7 +62,6 @@ lay_out([figures.threat(not math.isinf(controls.values["epsilon"]))])
 controls.parameter("exposure")
 settings = controls.settings()
 data = own_table.of(settings)
-results: dict[Study[Any, Any], Any] = {}
 
 with top:
     for preset in PERPCA:
@@ -72,10 +69,8 @@ with top:
             st.caption(f"**{preset.title}.** {preset.point}")
     job = jobs.study(COMPARISON, settings, drawing(figures.comparison, settings), data=data)
     own_table.remedy(controls, job.refusal)
-    results[COMPARISON] = job.result
 with middle:
-    draw = drawing(figures.sweep, settings)
-    results[SWEEP] = jobs.study(SWEEP, settings, draw, data=data, above=job).result
+    jobs.study(SWEEP, settings, drawing(figures.sweep, settings), data=data, above=job)
 if settings.exposure and not EXPOSURE.wanted(settings):
     layout.sentence(
         f"The demonstration solves for up to {LARGEST} features, not {settings.features}; "
@@ -83,10 +78,6 @@ if settings.exposure and not EXPOSURE.wanted(settings):
         kind="note",
     )
 elif settings.exposure:
-    draw = drawing(figures.exposure, settings)
-    results[EXPOSURE] = jobs.study(EXPOSURE, settings, draw, data=data, above=job).result
+    jobs.study(EXPOSURE, settings, drawing(figures.exposure, settings), data=data, above=job)
 
-script.fold(
-    settings, [study for study in (COMPARISON, SWEEP, EXPOSURE) if study.wanted(settings)], data
-)
-share.take_away(settings, lambda: results, data)
+share.take_away(settings, data)

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, meanwhile, own_table, script, share
+from dashboard.shell import jobs, layout, meanwhile, own_table, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.algorithms.registry import METHODS
@@ -16,8 +16,7 @@ from fedpca_core.questions.told import TOLD
 from fedpca_core.study.parts import words
 
 controls = Controls(PrivacySettings)
-layout.heading("What does privacy cost?", words("privacy-lead"))
-controls.show_notes()
+controls.heading("What does privacy cost?", words("privacy-lead"))
 view = controls.parameter("view", as_buttons=True)
 
 with st.sidebar:
@@ -70,7 +69,7 @@ with st.sidebar:
 settings = controls.settings()
 data = own_table.of(settings)
 shown = studies_of(settings)
-results: dict[Any, Any] = {}
+more: dict[Any, Any] = {}
 answered, guaranteed = st.container(key="answered"), st.container()
 if view != "ways":  # there each way states its own
 
@@ -82,19 +81,17 @@ if view != "ways":  # there each way states its own
     with guaranteed, layout.guard(otherwise=refused):
         promises = promised(settings, data)
         lay_out(figures.guarantee(promises, settings))
-    results[shown.pop(0)] = promises
+    more[shown.pop(0)] = promises
 
 columns = len(shown) if view == "utility" else 1
 with answered:  # the picture first, what ε means below it
     places = st.columns(columns, gap="medium")
 for index, study in enumerate(shown):
     with places[index % columns]:
-        job = jobs.study(study, settings, drawing(TOLD[study.key], settings), data=data)
-    results[study] = job.result
+        jobs.study(study, settings, drawing(TOLD[study.key], settings), data=data)
 
 if view not in ("figures", "ways"):
     layout.section("What this protects, and what not")
     lay_out(figures.protection(promises, settings))
 lay_out([figures.READING])
-script.fold(settings, list(results), data)
-share.take_away(settings, lambda: results, data)
+share.take_away(settings, data, more=more)

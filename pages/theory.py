@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
-from dashboard.shell import jobs, layout, own_table, script, share
+from dashboard.shell import jobs, layout, own_table, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.parts import drawing, lay_out
 from fedpca_core.questions.theory import figures
 from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.questions.theory.study import AgainstClaims, PenaltyAndSteps, Statements
 from fedpca_core.study.parts import words
-from fedpca_core.study.study import Study
 
 METHOD, SWEEPS, STATEMENTS = AgainstClaims(), PenaltyAndSteps(), Statements()
 
 controls = Controls(TheorySettings)
-layout.heading("What is proved?", words("theory-lead"))
-controls.show_notes()
+controls.heading("What is proved?", words("theory-lead"))
 
 with st.sidebar:
     st.header("Problem", anchor=False)
@@ -44,18 +40,13 @@ with st.container(width=220):
     controls.parameter("family_seed")
 settings = controls.settings()
 data = own_table.of(settings)
-results: dict[Study[Any, Any], Any] = {}
 
 with run:
     job = jobs.study(METHOD, settings, drawing(figures.method, settings), data=data)
     own_table.remedy(controls, job.refusal)
-    results[METHOD] = job.result
 with factors:
-    swept = jobs.study(SWEEPS, settings, drawing(figures.factors, settings), data=data, above=job)
-    results[SWEEPS] = swept.result
-stated = jobs.study(STATEMENTS, settings, drawing(figures.statements, settings), above=job)
-results[STATEMENTS] = stated.result
+    jobs.study(SWEEPS, settings, drawing(figures.factors, settings), data=data, above=job)
+jobs.study(STATEMENTS, settings, drawing(figures.statements, settings), above=job)
 lay_out([figures.REPAIR, figures.FOR_PCA])
 
-script.fold(settings, [METHOD, SWEEPS, STATEMENTS], data)
-share.take_away(settings, lambda: results, data, ("personalise", "Personalised PCA"))
+share.take_away(settings, data, ("personalise", "Personalised PCA"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, script, share
+from dashboard.shell import jobs, layout, share
 from dashboard.shell.controls import Controls, plain
 from dashboard.shell.navigation import door
 from dashboard.shell.parts import drawing, lay_out
@@ -51,8 +51,7 @@ def chosen() -> OwnData | None:
 
 
 controls = Controls(OpenedSettings)
-layout.heading("Open a run", words("trace-lead"))
-controls.show_notes()
+controls.heading("Open a run", words("trace-lead"))
 data = chosen()
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
     last = None
@@ -77,20 +76,18 @@ def drawn(result: Opened) -> None:
 
 
 settings = controls.settings()
-results: dict[Any, Any] = {}
+more: dict[Any, Any] = {}
 if data is None:
     layout.sentence(words("trace-none"), kind="note")
     st.button("Open an example", icon=":material/folder_open:", on_click=open_example)
 else:
     job = jobs.study(STUDY, settings, drawn, data=data)
-    results[STUDY] = job.result
     if job.done and job.result is not None and (alike := job.result.alike) is not None:
         if CHECK.pieces(alike):  # of a size that is run here
             layout.section("What would have stopped it", words("opened-remedy"))
             if controls.parameter("remedy"):
                 draw = drawing(checked, settings)
-                results[CHECK] = jobs.study(CHECK, alike, draw, sentences=True).result
+                more[CHECK] = jobs.study(CHECK, alike, draw, sentences=True).result
         door(alike, "The whole leak check at this size")
         settings = controls.settings()
-script.fold(settings, [STUDY], data)
-share.take_away(settings, lambda: results, data)
+share.take_away(settings, data, more=more)

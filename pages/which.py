@@ -1,15 +1,12 @@
 """Which federated PCA should I use?"""
 
-from typing import Any
-
 import streamlit as st
 
-from dashboard.shell import jobs, layout, own_table, script, share
+from dashboard.shell import jobs, layout, own_table, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import faps_controls, noise_controls, problem_controls
 from dashboard.shell.parts import drawing, lay_out
 from dashboard.views import frontier
-from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.which import figures
 from fedpca_core.questions.which.frontier import Frontier
 from fedpca_core.questions.which.look import FirstLook
@@ -18,7 +15,6 @@ from fedpca_core.questions.which.remedies import Remedies, at_hand
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.questions.which.use import Use
 from fedpca_core.study.parts import words
-from fedpca_core.study.study import Study
 
 STUDY, ADVICE, REMEDIES, LOOK = Frontier(), Recommendation(), Remedies(), FirstLook()
 
@@ -26,15 +22,6 @@ STUDY, ADVICE, REMEDIES, LOOK = Frontier(), Recommendation(), Remedies(), FirstL
 @st.fragment(key="hidden")
 def hidden() -> None:
     jobs.below(job, STUDY.key, lambda found: lay_out(figures.hidden(found)))
-
-
-def results() -> dict[Study[Any, Any], Any]:
-    return {
-        ADVICE: recommended.result,
-        REMEDIES: searched[0].result if searched else None,
-        STUDY: job.result,
-        LOOK: first_look.result if first_look else None,
-    }
 
 
 @st.fragment(key="would")
@@ -45,16 +32,8 @@ def would_do() -> None:
         return
     layout.section("What would do it", "One demand relaxed at a time, by as little as does it.")
     lay_out(figures.would_do(at_hand(advice, settings), settings))
-    searched[:] = [
-        jobs.study(
-            REMEDIES,
-            settings,
-            drawing(figures.would_do, settings),
-            data=data,
-            parts=["taken"],
-            sentences=True,
-        )
-    ]
+    draw = drawing(figures.would_do, settings)
+    jobs.study(REMEDIES, settings, draw, data=data, parts=["taken"], sentences=True)
 
 
 @st.fragment(key="use")
@@ -83,11 +62,8 @@ def use_it() -> None:
         )
 
 
-#: The search for what would do, where there is one.
-searched: list[jobs.Job] = []
 controls = Controls(FrontierSettings)
-layout.heading("Which federated PCA should I use?", words("which-lead"))
-controls.show_notes()
+controls.heading("Which federated PCA should I use?", words("which-lead"))
 
 with st.sidebar:
     st.header("Problem", anchor=False)
@@ -132,11 +108,10 @@ with advised:
     own_table.remedy_of(controls, recommended)
     would_do()
     use_it()
-first_look = None
 if LOOK.wanted(settings) and data is not None:
     with looked:
         layout.section("Your table", "Before any protection: what everybody who does PCA sees.")
-        first_look = jobs.study(LOOK, settings, drawing(figures.look, settings), data=data)
+        jobs.study(LOOK, settings, drawing(figures.look, settings), data=data)
 with pictured:
     job = jobs.study(
         STUDY,
@@ -147,5 +122,4 @@ with pictured:
         above=recommended,
     )
 hidden()
-script.fold(settings, studies_of(settings), data)
-share.take_away(settings, results, data)
+share.take_away(settings, data)

@@ -197,11 +197,13 @@ def taken_away(settings, table: bytes | None, monkeypatch) -> tuple[str, dict[St
     """The file and the results that the page of these settings offers for download."""
     offered: list[tuple[str, dict[Study, Any]]] = []
 
-    def offers(shown, results, *more) -> None:
-        found = results() if callable(results) else results
-        offered.append((shown.to_json(), dict(found)))
+    def offers(shown, results, data) -> None:
+        offered.append((shown.to_json(), dict(results)))
 
-    monkeypatch.setattr(share, "take_away", offers)
+    def take_away(shown, data, *ways, **more) -> None:
+        offers(shown, share.results(shown, data, **more), data)
+
+    monkeypatch.setattr(share, "take_away", take_away)
     monkeypatch.setattr(share, "offers", offers)
     monkeypatch.setattr(st, "page_link", lambda *where, **words: None)  # the page runs alone
     app = AppTest.from_file(str(script_of(settings.kind)), default_timeout=120)

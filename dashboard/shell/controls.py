@@ -20,7 +20,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
-from dashboard.shell import streamlit_internals
+from dashboard.shell import layout, streamlit_internals
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Parameter, Settings
 
@@ -179,12 +179,13 @@ class Controls(Generic[S]):
         """What was wrong with the link that led here; kept until dismissed."""
         return cast(tuple[str, ...], st.session_state.get(self._notes_key, ()))
 
-    def show_notes(self) -> None:
-        """Say what was wrong with the link, with a button to dismiss it.
+    def heading(self, title: str, lead: str = "") -> None:
+        """Begin the page, and say what was wrong with the link, with a button to dismiss it.
 
         Where it asks for a run that there is none of, the page ends here, with a button to the
         nearest that there is: an answer to it would be one to another question.
         """
+        layout.heading(title, lead)
         place = st.container()  # always there, so that dismissing moves nothing below
         if self._refused:
             self._refuse(place)

@@ -425,9 +425,9 @@ def beside(
     look()
 
 
-def computes(study: Study[Any, Any]) -> bool:
-    job = registry().find(st.session_state.get(f"_job_{study.key}"))
-    return job is not None and not job.done
+def asked(study: Study[Any, Any]) -> Job | None:
+    """The job of a study that this page has asked for last."""
+    return registry().find(st.session_state.get(f"_job_{study.key}"))
 
 
 def _leave(key: Hashable) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard.shell import layout
+from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.settings import Settings
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
@@ -56,12 +57,14 @@ def notebook(title: str, code: str) -> str:
 
 def fold(
     settings: Settings,
-    studies: Sequence[Study[Any, Any]],
     data: OwnData | None = None,
+    studies: Sequence[Study[Any, Any]] = (),
     *,
     label: str = "The same as a script",
     key: str = "script",
 ) -> None:
+    """The script of a page's studies, or of these alone, folded away."""
+    studies = studies or studies_of(settings)
     if place := layout.opened(label, key):
         with place:
             st.markdown("In a notebook, after `pip install .` in the project's folder:")

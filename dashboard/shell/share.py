@@ -2,20 +2,23 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
 from dashboard.player import printed
-from dashboard.shell import bundle, handout, jobs, layout
+from dashboard.shell import bundle, handout, jobs, layout, script
 from dashboard.shell.navigation import door
+from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.settings import Settings
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
 
 _SO_FAR = "**So far:** made of a part of the results; the page was still computing."
-Parameters = Mapping[str, str | Sequence[str]]
+Parameters: TypeAlias = Mapping[str, str | Sequence[str]]
+Results: TypeAlias = Mapping[Study[Any, Any], Any]
 
 
 def link(parameters: Parameters, base: str = "") -> str:
@@ -24,28 +27,46 @@ def link(parameters: Parameters, base: str = "") -> str:
     return urlunsplit(whole._replace(query=urlencode(parameters, doseq=True), fragment=""))
 
 
-@st.fragment(key="taken")
+def results(
+    settings: Settings, data: OwnData | None, more: Results = MappingProxyType({})
+) -> Results:
+    """What the page has of its studies by now, and ``more`` that it has by itself."""
+    found: dict[Study[Any, Any], Any] = {}
+    for study in studies_of(settings):
+        job = jobs.asked(study)
+        # What stands for other data than a visitor's file is asked for without it.
+        keys = study.identity(settings, data), study.identity(settings)
+        found[study] = job.result if job is not None and job.key in keys else None
+    return found | dict(more)
+
+
 def take_away(
     settings: Settings,
-    results: Callable[[], Mapping[Study[Any, Any], Any]],
     data: OwnData | None,
     *ways: tuple[Any, ...],
+    more: Results = MappingProxyType({}),
 ) -> None:
-    """One button “Share”, with what `offers` has when it is opened, and ``ways`` on, see `door`."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        share = st.popover(
-            "Share", icon=":material/share:", key=f"share-{settings.kind}", on_change="rerun"
-        )
-        if share.open:
-            with share:
-                offers(settings, results(), data)
-        for way in ways:
-            door(*way)
+    """The end of a page: its script, “Share” with what `offers` has, and ``ways`` on, see `door`.
+
+    ``more``: Results that no job of the page's own settings has.
+    """
+    script.fold(settings, data)
+
+    @st.fragment(key="taken")
+    def taken() -> None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            key = f"share-{settings.kind}"
+            share = st.popover("Share", icon=":material/share:", key=key, on_change="rerun")
+            if share.open:
+                with share:
+                    offers(settings, results(settings, data, more), data)
+            for way in ways:
+                door(*way)
+
+    taken()
 
 
-def offers(
-    settings: Settings, results: Mapping[Study[Any, Any], Any], data: OwnData | None
-) -> None:
+def offers(settings: Settings, results: Results, data: OwnData | None) -> None:
     """The link, the settings, and of what has a result the sheet, the tables, and an archive."""
     name, here, printers = settings.kind, link(settings.query()), printed.kept()
     copy_link(settings.query())
@@ -55,7 +76,7 @@ def offers(
     if not done:
         st.caption("The page as a sheet, and its tables, come with its first result.")
         return
-    lead = [_SO_FAR] * any(map(jobs.computes, results))
+    lead = [_SO_FAR] * any(job is not None and not job.done for job in map(jobs.asked, results))
 
     def made(form: Callable[[handout.Sheet], str | bytes]) -> Callable[[], Any]:
         more: dict[str, Any] = {"link": here, "data": data, "lead": lead}

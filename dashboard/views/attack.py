@@ -32,8 +32,6 @@ RECORDS, REPLAY, DEFENCES, NEWCOMER = ClientRecords(), ReplayAttack(), Defences(
 RISK, NOISE, MODELS = at_risk.AtRisk(), at_risk.NoiseAtRisk(), SentModels()
 #: What decides about the records and stands in no sidebar.
 _SETTING = ("records_per_client", "fine", "joined", "mean_known", "grid_known", "once", "unmask")
-#: Results of the sections that are switched on, by study.
-Results = dict[Any, Any]
 
 
 def records(
@@ -83,9 +81,8 @@ def _stood_in(chosen: AttackSettings) -> None:
         door(chosen, "The whole page on digits")
 
 
-def further(controls: Controls[AttackSettings], data: OwnData | None) -> Results:
+def further(controls: Controls[AttackSettings], data: OwnData | None) -> None:
     """What else a server may do, each part folded until one of its switches is on."""
-    results = Results()
 
     def part(title: str, lead: str, *switches: str) -> DeltaGenerator:
         place = st.expander(title, expanded=controls.on(*switches))
@@ -99,7 +96,7 @@ def further(controls: Controls[AttackSettings], data: OwnData | None) -> Results
     def study(one: Study[Any, Any], figures: Callable[..., Parts], data: OwnData | None) -> None:
         settings = controls.settings()
         if one.wanted(settings):
-            results[one] = jobs.study(one, settings, drawing(figures, settings), data=data).result
+            jobs.study(one, settings, drawing(figures, settings), data=data)
 
     with part("The adversary who replays", "attack-replay", "replay", "defences"):
         dials("replay", "seeded", "defences", "budget")
@@ -115,15 +112,14 @@ def further(controls: Controls[AttackSettings], data: OwnData | None) -> Results
         controls.parameter("at_risk")
         study(RISK, of_records.risk_map, None)
         study(NOISE, of_records.risk_map, None)
-        if RISK in results:
+        if RISK.wanted(controls.settings()):
             told = {"attacked": at_risk.ATTACKED, "clients": at_risk.CLIENTS}
             st.caption(words("attack-maps", records=at_risk.NOISY_RECORDS, **told))
     with part("Methods that send models", "attack-models", "elsewhere"):
         controls.parameter("elsewhere", as_buttons=True)
         settings = controls.settings()
         if MODELS.wanted(settings):
-            results[MODELS] = _sent_models(settings)
-    return results
+            _sent_models(settings)
 
 
 def _clients(small: Any) -> Caption:
@@ -139,7 +135,7 @@ READ: Mapping[str, tuple[Callable[[Any], list[Part]], Callable[[Any, Any], Parts
 }
 
 
-def _sent_models(settings: AttackSettings) -> SentModel | None:
+def _sent_models(settings: AttackSettings) -> None:
     """Another method's uploads, with the settings that its own page explains."""
     other = borrowed(settings)
     small = None if other is None else other[1]
@@ -152,7 +148,7 @@ def _sent_models(settings: AttackSettings) -> SentModel | None:
         if found.records is not None:
             lay_out(of_records.of_models(found.records))
 
-    return jobs.study(MODELS, settings, draw).result
+    jobs.study(MODELS, settings, draw)
 
 
 def messages(found: Reconstructed) -> None:

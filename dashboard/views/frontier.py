@@ -84,7 +84,7 @@ def _closely(
             door(there, PAGES[name])
         with st.popover("Share", icon=":material/share:", key="point-share"):
             share.copy_link(alone.query())
-    script.fold(alone, [Frontier()], data, label="This point as a script", key="script-point")
+    script.fold(alone, data, [Frontier()], label="This point as a script", key="script-point")
 
 
 def _reached(row: pd.Series, settings: FrontierSettings) -> str:
