@@ -17,7 +17,7 @@ from dashboard.shell.warmup import warm  # noqa: E402
 warm()  # where this file is the entry; under app.py it is done already
 
 from dashboard.player import printed  # noqa: E402
-from dashboard.shell.document import icon, page_title  # noqa: E402
+from dashboard.shell.document import PRODUCT, icon  # noqa: E402
 from dashboard.shell.navigation import ENTRIES, listed, tabs  # noqa: E402
 
 st.set_page_config(page_icon=icon(), layout="wide")
@@ -37,7 +37,7 @@ page = st.navigation(
 )
 
 st.set_page_config(
-    page_title=page_title(page.title),
+    page_title=f"{page.title} · {PRODUCT}",
     # On the front page, and inside another page (embed=true), the picture comes first.
     initial_sidebar_state="collapsed" if st.context.is_embedded or page.url_path == "" else "auto",
 )

@@ -12,8 +12,6 @@ from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.questions.theory.study import AgainstClaims, PenaltyAndSteps, Statements
 from fedpca_core.study.parts import words
 
-METHOD, SWEEPS, STATEMENTS = AgainstClaims(), PenaltyAndSteps(), Statements()
-
 controls = Controls(TheorySettings)
 controls.heading("What is proved?", words("theory-lead"))
 
@@ -42,11 +40,13 @@ settings = controls.settings()
 data = own_table.of(settings)
 
 with run:
-    job = jobs.study(METHOD, settings, drawing(figures.method, settings), data=data)
+    job = jobs.study(AgainstClaims(), settings, drawing(figures.method, settings), data=data)
     own_table.remedy(controls, job.refusal)
 with factors:
-    jobs.study(SWEEPS, settings, drawing(figures.factors, settings), data=data, above=job)
-jobs.study(STATEMENTS, settings, drawing(figures.statements, settings), above=job)
+    jobs.study(
+        PenaltyAndSteps(), settings, drawing(figures.factors, settings), data=data, above=job
+    )
+jobs.study(Statements(), settings, drawing(figures.statements, settings), above=job)
 lay_out([figures.REPAIR, figures.FOR_PCA])
 
 share.take_away(settings, data, ("personalise", "Personalised PCA"))

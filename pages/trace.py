@@ -10,7 +10,6 @@ from dashboard.shell import jobs, layout, share
 from dashboard.shell.controls import Controls, plain
 from dashboard.shell.navigation import door
 from dashboard.shell.parts import drawing, lay_out
-from dashboard.shell.upload import upload
 from dashboard.views.findings import offer
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.check.figures import checked
@@ -32,15 +31,15 @@ STUDY, CHECK = OpenedRun(), LeakCheck()
 
 
 def chosen() -> OwnData | None:
-    file = upload(
+    file, new = layout.upload(
         "File of a run (.npz)",
+        "_opened_file",
         type=["npz"],
         help="What a run on Flower has written, or `save_trace` of a run in a script. It is read "
         "without executing anything in it and stays in this session.",
     )
-    if file is not None and st.session_state.get("_opened_file") != file.file_id:
-        st.session_state["_opened_file"] = file.file_id
-        st.session_state["_opened"] = new = OwnData(file.name, file.getvalue())
+    if new is not None:
+        st.session_state["_opened"] = new
         with suppress(InvalidInput):  # what is wrong with the file is said below
             if 0 < at_a_glance(new.content)[1] <= UNASKED:
                 controls.apply(replace(controls.foreseen() or OpenedSettings(), unmask=True))

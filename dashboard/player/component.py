@@ -52,7 +52,7 @@ def prepared(
     data = encode(key=key, panels=panels, images=images, rounds=rounds, **view)
 
     def show(on_chosen: Callable[[], None] | None = None) -> None:
-        printed.keep(key, partial(printed.printed, key, panels, images))
+        printed.kept()[key] = partial(printed.printed, key, panels, images)
         mount = _mount if on_chosen is None else partial(_mount, on_chosen_change=on_chosen)
         mount(key=key, data=data, height="content")
 

@@ -94,12 +94,9 @@ def _curve(curve: Curve, style: Look, blocks: _Blocks) -> dict[str, Any]:
     }
 
 
-def _baseline(baseline: Baseline) -> dict[str, Any]:
+def baseline_style(baseline: Baseline) -> Look:
     role = "simulation" if baseline.simulation_only else "guide"
-    return plain(baseline, "label simulation_only") | {
-        "value": float(baseline.value),
-        "colour": _colours(palette.style(baseline.colour or role)),
-    }
+    return palette.style(baseline.colour or role)
 
 
 def _panel(panel: Panel, rounds: int, blocks: _Blocks) -> dict[str, Any]:
@@ -130,7 +127,11 @@ def _panel(panel: Panel, rounds: int, blocks: _Blocks) -> dict[str, Any]:
             _curve(curve, style, blocks)
             for curve, style in zip(panel.curves, styles(panel.curves), strict=True)
         ],
-        "baselines": [_baseline(baseline) for baseline in panel.baselines],
+        "baselines": [
+            plain(line, "label simulation_only")
+            | {"value": float(line.value), "colour": _colours(baseline_style(line))}
+            for line in panel.baselines
+        ],
     }
 
 

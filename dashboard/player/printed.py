@@ -18,8 +18,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard.player.encode import extent, styles
-from dashboard.shell import palette
+from dashboard.player.encode import baseline_style, extent, styles
 from fedpca_core.algorithms.method import Look
 from fedpca_core.study.panels import Curve, Heat, Images, Panel, floats, is_text
 
@@ -165,10 +164,9 @@ def _panel(panel: Panel, place: SubFigure) -> None:
         for curve, style in curves:
             _curve(axes, panel, curve, style)
     for at, line in enumerate(panel.baselines):
-        role = "simulation" if line.simulation_only else "guide"
         axes.axhline(
             line.value,
-            color=palette.style(line.colour or role).light,
+            color=baseline_style(line).light,
             linewidth=1.1,
             linestyle=list(_DASHES.values())[1 + at % 5],
             label=line.label + (_SIMULATION if line.simulation_only else ""),
@@ -301,13 +299,8 @@ def forget() -> None:
     st.session_state[_STATE] = {}
 
 
-def keep(key: str, printer: Printer) -> None:
-    """Remember how to print the view ``key``; one drawn again takes the place of the former."""
-    kept()[key] = printer
-
-
 def kept() -> dict[str, Printer]:
-    """Printers by key; filled further while the page is drawn."""
+    """How to print each view, by its key; filled further while the page is drawn."""
     return st.session_state.setdefault(_STATE, {})
 
 

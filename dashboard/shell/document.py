@@ -50,10 +50,6 @@ def guides() -> Path | None:
     return built if (built / "index.html").is_file() else None
 
 
-def page_title(title: str) -> str:
-    return f"{title} · {PRODUCT}"
-
-
 def head(address: str) -> bytes:
     """The elements that stand in place of Streamlit's title; a picture needs a whole address."""
     named = {"og:title": PRODUCT, "og:description": DESCRIPTION, "og:type": "website"}

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard.shell import jobs, limits, upload, workers
+from dashboard.shell import jobs, layout, limits, workers
 
 #: Files that one session may hold at a time.
 FILES = 3
@@ -121,7 +121,7 @@ async def status(request: Request) -> Response:
 
 def state() -> dict[str, Any]:
     pool = workers.pool()
-    processes = pool.processes() if pool else []
+    processes, ticks = pool.processes() if pool else [], os.sysconf("SC_CLK_TCK")
     return {
         "seconds_up": round(time.time() - _STARTED),
         "visitors": len(_OPEN),
@@ -129,9 +129,9 @@ def state() -> dict[str, Any]:
         "memory_mb": round(resident_mb("self")),
         "workers_mb": [round(resident_mb(process)) for process in processes],
         "cpu_s": round(time.process_time(), 2),
-        "workers_cpu_s": [round(_cpu_seconds(process), 2) for process in processes],
+        "workers_cpu_s": [round(_counts(one, "stat", 11, 13) / ticks, 2) for one in processes],
         "memory_peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-        "limits": vars(limits.LIMITS) | {"upload_mb": upload.UPLOAD_MB, "workers": limits.WORKERS},
+        "limits": vars(limits.LIMITS) | {"upload_mb": layout.UPLOAD_MB, "workers": limits.WORKERS},
     }
 
 
@@ -142,10 +142,6 @@ def _counts(process: int | str, file: str, first: int, last: int) -> int:
             return sum(map(int, statistics.read().rpartition(")")[2].split()[first:last]))
     except OSError:
         return 0
-
-
-def _cpu_seconds(process: int) -> float:
-    return _counts(process, "stat", 11, 13) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_mb(process: int | str) -> float:

@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
+from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
@@ -17,10 +18,14 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard.shell import streamlit_internals
 from fedpca_core.errors import InvalidInput
 from fedpca_core.papers.sources import SOURCES, reference
+from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import Card, Protection
 
 SentenceKind = Literal["remedy", "note", "good"]
 
+#: Megabytes of one's own file: server.maxUploadSize in .streamlit/config.toml, or
+#: STREAMLIT_SERVER_MAX_UPLOAD_SIZE.
+UPLOAD_MB = int(st.get_option("server.maxUploadSize"))
 #: Texts of more signs break into lines in a table.
 SENTENCE = 40
 #: Columns that fit a wide page at their usual distance; more stand closer together.
@@ -28,6 +33,13 @@ MOST_AT_EASE = 9
 #: Long enough for a browser to load the player and draw one picture; to draw the next one.
 PICTURE_SECONDS = {True: 0.5, False: 0.08}
 
+#: Streamlit's place for a file has a name, takes the focus, and yet has the role of an ornament: a
+#: group it is.
+_role = st.components.v2.component(
+    "fedpca_upload",
+    js=(Path(__file__).resolve().parents[1] / "upload.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
 mimetypes.add_type("application/x-ipynb+json", ".ipynb")
 
 # Formal privacy and heuristic masking share neither a word nor a colour. The badge colours are
@@ -174,6 +186,16 @@ def sentence(message: str, kind: SentenceKind = "remedy") -> None:
     """
     box, icon = _BOXES[kind]
     getattr(st, box)(message.replace("$", r"\$"), icon=f":material/{icon}:")
+
+
+def upload(label: str, key: str, **options: Any) -> tuple[Any, OwnData | None]:
+    """The file in an upload, and what it holds in the first run that sees it; ``key`` knows it."""
+    file = st.file_uploader(label, **options)
+    _role(key="upload_role", height="content")
+    if file is None or st.session_state.get(key) == file.file_id:
+        return file, None
+    st.session_state[key] = file.file_id
+    return file, OwnData(file.name, file.getvalue())
 
 
 def download(

@@ -9,8 +9,6 @@ import streamlit as st
 
 from dashboard.shell import jobs, layout, limits
 from dashboard.shell.controls import Controls, itself, plain
-from dashboard.shell.upload import UPLOAD_MB
-from dashboard.shell.upload import upload as uploaded
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.catalogue import OWN_TABLE, TABLE_SUFFIXES
 from fedpca_core.settings import Settings
@@ -56,17 +54,16 @@ def choose(explanation: str) -> tuple[OwnData | None, TableFacts | None]:
 
     What is wrong with a file is said as long as it stands in the upload.
     """
-    file = uploaded(
+    file, new = layout.upload(
         "Your file",
+        f"{_STATE}_file",
         type=list(TABLE_SUFFIXES),
-        help=f"{explanation} CSV, Parquet, or a matrix of NumPy; at most {UPLOAD_MB} MB. It "
+        help=f"{explanation} CSV, Parquet, or a matrix of NumPy; at most {layout.UPLOAD_MB} MB. It "
         "stays in the memory of this session and is never written to a disk.",
     )
-    if file is not None and st.session_state.get(f"{_STATE}_file") != file.file_id:
+    if new is not None:
         for kept in ("", "_refusal", "_facts"):
             st.session_state.pop(f"{_STATE}{kept}", None)
-        st.session_state[f"{_STATE}_file"] = file.file_id
-        new = OwnData(file.name, file.getvalue())
         try:
             limits.check_file(new)
         except InvalidInput as too_large:

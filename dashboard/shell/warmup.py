@@ -48,7 +48,7 @@ def _warm() -> None:
     for name in _HEAVY:
         importlib.import_module(name)
     threadpool_limits(limits=1)
-    from dashboard.shell import jobs, log, streamlit_internals, upload, workers
+    from dashboard.shell import jobs, layout, log, streamlit_internals, workers
     from fedpca_core.questions.attack.records.study import ClientRecords
     from fedpca_core.questions.home.scene import LivePicture
     from fedpca_core.questions.home.settings import SceneSettings
@@ -57,7 +57,7 @@ def _warm() -> None:
     if (pool := workers.pool()) is not None:
         pool.start()
     log.to_standard_error()
-    streamlit_internals.prepare(upload.UPLOAD_MB)
+    streamlit_internals.prepare(layout.UPLOAD_MB)
     # What the pages with a picture above everything else show when they open.
     jobs.ahead(ClientRecords(), AttackSettings())
     jobs.ahead(LivePicture(), SceneSettings())

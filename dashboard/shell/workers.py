@@ -320,10 +320,14 @@ def run(
 
     Pieces that are done are kept for whoever asks next, whether the rest was left or not.
     """
-    workers = pool()
-    if workers is None:
-        return _run_here(study, settings, data, long)
-    return in_turn(workers, study, settings, data, long)
+    if (workers := pool()) is not None:
+        return (yield from in_turn(workers, study, settings, data, long))
+    with _here()[long].asked() as mine:
+        while not mine(WAIT_SECONDS):
+            yield WAITING
+        if (divided := study.in_pieces(settings)) is not None:
+            return (yield from divided.run(settings, data, PIECES))
+        return (yield from study.run(settings, data))
 
 
 def in_turn(
@@ -353,17 +357,6 @@ def in_turn(
     if divided is not None:
         return (yield from together(workers, divided, settings, data, long, looked))
     return (yield from workers.run(study, settings, data, long, began if looked else None))
-
-
-def _run_here(
-    study: Study[Any, Any], settings: Settings, data: OwnData | None, long: bool
-) -> Run[Any]:
-    with _here()[long].asked() as mine:
-        while not mine(WAIT_SECONDS):
-            yield WAITING
-        if (divided := study.in_pieces(settings)) is not None:
-            return (yield from divided.run(settings, data, PIECES))
-        return (yield from study.run(settings, data))
 
 
 def together(
