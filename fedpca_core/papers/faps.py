@@ -49,6 +49,8 @@ class FapsPreset(Preset):
     #: Whether its many large runs are counted and not timed at the paper's size, where a sum over
     #: clients that is known beforehand is not worked out: time is judged on Table 1.
     counted: bool = False
+    #: Rounds to go on for at most: the paper's limit, or as many as a rate takes to be seen.
+    longest: int = 3000
 
     def configuration(self, value: Value | None = None) -> ConvergeSettings:
         """The settings, with the varied field at ``value``.

@@ -129,6 +129,7 @@ class FapsConvergence(Experiment):
         yield Step(0.0, f"{cell.name}: preparing the data")
         problem, algorithm, features = self._prepared(cell, size)
         how: dict[str, Any] = {"timed": not self._counted(size), "features": features}
+        how["longest"] = self.preset.longest
         printed = self._printed_error(cell.series)
         return (yield from measure_run(problem, algorithm, cell, printed, **how))
 
@@ -255,11 +256,11 @@ class Stopped(FapsConvergence):
 
 
 def _rounds(
-    problem: Problem, algorithm: Algorithm, seed: int
+    problem: Problem, algorithm: Algorithm, seed: int, longest: int | None = None
 ) -> Iterator[tuple[Round, float, float, float]]:
-    """Up to `LONGEST` rounds, each with its relative error, KKT violation and objective."""
-    wire = Channel(record="estimates")
-    for entry in stream(problem, algorithm, rounds=LONGEST, seed=seed, channel=wire):
+    """Rounds, `LONGEST` at most, each with its relative error, KKT violation and objective."""
+    wire, most = Channel(record="estimates"), longest or LONGEST
+    for entry in stream(problem, algorithm, rounds=most, seed=seed, channel=wire):
         found = metrics.subspace_errors(entry.estimate[None], problem, algorithm.components)
         error, kkt, objective = (found[name][0] for name in ("relative_error", "kkt", "objective"))
         yield entry, float(error), float(kkt), float(objective)
@@ -273,6 +274,7 @@ def measure_run(
     *,
     timed: bool = True,
     features: int | None = None,
+    longest: int = LONGEST,
 ) -> Part[Sequence[Number]]:
     """Run a method until it is accurate and its stopping rule has fired; what it needed.
 
@@ -290,7 +292,7 @@ def measure_run(
     bare: list[float] = []
     before = float("nan")
     rows = 1.0 if features is None else features / problem.features
-    for entry, error, kkt, value in _rounds(problem, algorithm, cell.seed):
+    for entry, error, kkt, value in _rounds(problem, algorithm, cell.seed, longest):
         spent["rounds"] = float(entry.index)
         spent["bytes"] += rows * (entry.bytes_up + entry.bytes_down)
         spent["products"] += entry.local_products / problem.clients
