@@ -1,5 +1,7 @@
 """Which federated PCA should I use?"""
 
+from typing import Any
+
 import streamlit as st
 
 from dashboard.shell import jobs, layout, own_table, share
@@ -15,6 +17,7 @@ from fedpca_core.questions.which.remedies import Remedies, at_hand
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.questions.which.use import Use
 from fedpca_core.study.parts import words
+from fedpca_core.study.study import Study
 
 STUDY, ADVICE, REMEDIES, LOOK = Frontier(), Recommendation(), Remedies(), FirstLook()
 
@@ -32,6 +35,7 @@ def would_do() -> None:
         return
     layout.section("What would do it", "One demand relaxed at a time, by as little as does it.")
     lay_out(figures.would_do(at_hand(advice, settings), settings))
+    unasked.clear()
     draw = drawing(figures.would_do, settings)
     jobs.study(REMEDIES, settings, draw, data=data, parts=["taken"], sentences=True)
 
@@ -62,6 +66,8 @@ def use_it() -> None:
         )
 
 
+#: What an earlier state of the page may have asked for, until this one does.
+unasked: dict[Study[Any, Any], None] = {REMEDIES: None}
 controls = Controls(FrontierSettings)
 controls.heading("Which federated PCA should I use?", words("which-lead"))
 
@@ -122,4 +128,4 @@ with pictured:
         above=recommended,
     )
 hidden()
-share.take_away(settings, data)
+share.take_away(settings, data, more=unasked)

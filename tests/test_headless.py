@@ -201,7 +201,7 @@ def taken_away(settings, table: bytes | None, monkeypatch) -> tuple[str, dict[St
         offered.append((shown.to_json(), dict(results)))
 
     def take_away(shown, data, *ways, **more) -> None:
-        offers(shown, share.results(shown, data, **more), data)
+        offers(shown, share.results(shown, **more), data)
 
     monkeypatch.setattr(share, "take_away", take_away)
     monkeypatch.setattr(share, "offers", offers)

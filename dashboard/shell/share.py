@@ -27,16 +27,10 @@ def link(parameters: Parameters, base: str = "") -> str:
     return urlunsplit(whole._replace(query=urlencode(parameters, doseq=True), fragment=""))
 
 
-def results(
-    settings: Settings, data: OwnData | None, more: Results = MappingProxyType({})
-) -> Results:
+def results(settings: Settings, more: Results = MappingProxyType({})) -> Results:
     """What the page has of its studies by now, and ``more`` that it has by itself."""
-    found: dict[Study[Any, Any], Any] = {}
-    for study in studies_of(settings):
-        job = jobs.asked(study)
-        # What stands for other data than a visitor's file is asked for without it.
-        keys = study.identity(settings, data), study.identity(settings)
-        found[study] = job.result if job is not None and job.key in keys else None
+    jobs_of = {study: jobs.asked(study) for study in studies_of(settings)}
+    found = {study: None if job is None else job.result for study, job in jobs_of.items()}
     return found | dict(more)
 
 
@@ -59,7 +53,7 @@ def take_away(
             share = st.popover("Share", icon=":material/share:", key=key, on_change="rerun")
             if share.open:
                 with share:
-                    offers(settings, results(settings, data, more), data)
+                    offers(settings, results(settings, more), data)
             for way in ways:
                 door(*way)
 
