@@ -133,7 +133,8 @@ def judge(entry: Entry, results: Results, anywhere: bool = False) -> Verdict:
         return Verdict("undetermined", reason.strip(), *read)
     if agreeing is not None and not (entry.other_data or entry.under):
         read = (agreeing, *(one for one in tried if one != agreeing)), *read[1:]
-        word: Word = "reproduced" if agreeing.reading == STATED else "reproduced under a reading"
+        stands = agreeing.reading == STATED or entry.proves == "true"
+        word: Word = "reproduced" if stands else "reproduced under a reading"
         return Verdict(word, f"{_held(entry, agreeing)} {entry.why}".strip(), *read)
     if entry.proves in ("true", "cases"):
         word = "reproduced under a reading" if entry.under else "reproduced"
@@ -162,8 +163,8 @@ def _held(entry: Entry, found: Tried | None = None) -> str:
 
 
 def _aside(entry: Entry, reading: Reading) -> list[int]:
-    """Lines whose statements a reading sets aside for the entry's method, or for several."""
-    of = [entry.method] if entry.method in reading.aside else [] if entry.method else reading.aside
+    """Lines whose statements a reading sets aside for the methods compared, or for all of them."""
+    of = reading.aside.keys() & ({entry.method, *entry.against} if entry.method else reading.aside)
     return sorted({*reading.instead, *(line for one in of for line in reading.aside[one])})
 
 
@@ -323,7 +324,7 @@ def _tried(name: str, entry: Entry, results: Results) -> Tried | None:
             continue
         ours: Array = np.array(list(measured(entry, cells[size]).values()))
         if len(ours):
-            low, high = interval(ours, entry.by != "difference")
+            low, high = interval(ours, entry.by != "difference", entry.unit[:1] == "%")
             agrees, wide = agreement(entry, ours)
             if len(ours) < SEEDS and not cells[size].exact:
                 agrees, wide = False, wide or agrees
@@ -351,7 +352,7 @@ def agreement(entry: Entry, ours: Array) -> tuple[bool, bool]:
         usual = all(within(median, of) for within, of in limits)
         most = float(np.mean(held)) >= MOST
         return usual and most, usual and not most
-    low, high = interval(ours, entry.by != "difference")
+    low, high = interval(ours, entry.by != "difference", entry.unit[:1] == "%")
     middle = float(np.median(ours))
     if entry.points:
         wide = max(high - middle, middle - low) > entry.points

@@ -282,6 +282,19 @@ def test_the_interval_settles_with_more_runs():
         low, high = interval(random.normal(10, 1, 4))
         inside += low <= random.normal(10, 1) <= high
     assert inside / 2000 == pytest.approx(0.95, abs=0.02)
+    shares = np.array([60.0, 80.0, 99.0])
+    assert interval(shares, shares=True) == (interval(shares)[0], 100.0)
+
+
+def test_a_proof_outweighs_a_reading_and_a_reading_sets_aside_what_it_does_for_every_rival():
+    later = replace(LATER, aside={"A": [7], "B": [5], "C": [3]})
+    claim = replace(CLAIM, method="A", against=("B",), holds={"above": 1.0}, readings=(later,))
+    run = results(cells(2.0, 2.1, 2.2, measure="m, later"), cells(1.0, 1.0, 1.0, series="B",
+                  measure="m, later"))  # fmt: skip
+    assert judge(claim, run).tried[0].under.endswith("in line 5 and line 7 of the text.")
+    assert judge(claim, run).word == "reproduced under a reading"
+    proved = replace(claim, proves="true", demonstration="print(1)", shows="1")
+    assert judge(proved, run).word == "reproduced"
 
 
 # ---------------------------------------------------------------- what is shipped
