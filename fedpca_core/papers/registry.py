@@ -61,7 +61,6 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         dfl_runs.FigureOne(),
         Checks("faps", checks_faps.CHECKS, "Three clients, eight features, two components"),
         Checks("fedpower", fedpower_runs.CHECKS, "Random frames, matrices and Gaussians"),
-        Checks("dfl", dfl_runs.CHECKS, "Two to four clients, three features, quadratic or not"),
     )
 }
 

@@ -91,9 +91,9 @@ def test_a_row_s_command_runs_its_experiment(tmp_path):
         if again:
             key = re.match(r"python -m fedpca_core reproduce (\S+)", again)[1]
             assert found.shown.size in EXPERIMENTS[key].sizes
-    again = command(ENTRIES["dfl/lemma-11"], verdicts()["dfl/lemma-11"])
+    again = command(ENTRIES["dfl/figure-1"], verdicts()["dfl/figure-1"])
     assert main([*again.split()[3:], "--out", str(tmp_path)]) == 0
-    assert (tmp_path / "dfl-checks-live.csv").exists()
+    assert (tmp_path / "dfl-figure-1-live.csv").exists()
 
 
 @pytest.mark.parametrize("key", list(EXPERIMENTS))
