@@ -34,8 +34,6 @@ def checked_probe(frames: Array, answered: Array | None = None) -> Array:
 
     ``frames``, (features, columns) or (present, features, columns); ``answered``, (present,
     features, width): what each client has answered before, orthonormal or zero columns.
-
-    Raises InvalidInput: columns that are not orthonormal, or not orthogonal to earlier probes.
     """
     departure = _largest(transpose(frames) @ frames - np.eye(frames.shape[-1]))
     overlap = 0.0 if answered is None else _largest(transpose(answered) @ frames)

@@ -22,8 +22,6 @@ def synchronisation_times(products: int, period: int, decay: bool) -> tuple[int,
     ``decay``: Gaps p, p-1, ..., 2, 1, 1, ... instead of p, p, p, ...
 
     Returns tuple of int: increasing times in 1..T; T itself need not be among them.
-
-    Raises InvalidInput: fewer than 1 product or a period outside 1..T.
     """
     require(products >= 1, f"A run makes at least 1 local product, not {products}.")
     require(

@@ -275,8 +275,6 @@ def run(
     """Run ``method`` from H = 0 and z_0 = ``start``, (features,), or 0, until |z - x*| is small.
 
     That is at most ``accuracy`` times |x*|. ``seed`` is that of the server's coin (ProxSkip only).
-
-    Raises InvalidInput: no round, or a start that does not fit the problem.
     """
     require(rounds >= 1, f"A run needs at least 1 round, not {rounds}.")
     average = np.zeros(problem.features) if start is None else np.asarray(start, dtype=float)

@@ -57,10 +57,7 @@ class ConsensusProblem(ABC):
         """Hessians at every client's own point, (clients, features, features)."""
 
     def solve(self, penalty: float, right: Array, near: Array) -> Array:
-        """Points with ``grad f_i(x) + penalty x = right_i``; ``near`` is a start.
-
-        Raises InvalidInput: a residual is left.
-        """
+        """Points with ``grad f_i(x) + penalty x = right_i``; ``near`` is a start."""
         identity = penalty * np.eye(self.features)
         return _newton(
             lambda points: self.gradient(points) + penalty * points - right,

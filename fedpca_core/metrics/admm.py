@@ -54,8 +54,6 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
     ``dual_sum``, ``dual_size``: ``||sum_i Y_i||_F`` (0 unless a message was corrupted or Z is
         "printed"), ``max |Y_i|``.
     ``departure``: ``||Z^T Z - I||_F``.
-
-    Raises InvalidInput: another method's run, or one whose messages or states were not kept.
     """
     require(every >= 1, f"Rows are kept for every 1st, 2nd, ... round, not {every}.")
     exchanges = trace.transcript.exchanges

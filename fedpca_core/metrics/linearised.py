@@ -50,9 +50,6 @@ def predicted(trace: Trace, problem: Problem) -> pd.DataFrame:
 
     Columns are as in `fedpca_core.metrics.frame`; the first row is the recorded state, and the last
     where the rounding of messages moves the run as much as a round does.
-
-    Raises InvalidInput: why nothing is predicted: no linear map is known, or the run kept too
-    little, or it never comes close.
     """
     algorithm = trace.algorithm
     _check(trace)

@@ -46,8 +46,6 @@ def account(
     ``client``: Sizes may differ; noise is in proportion to sensitivity, so epsilon does not.
     ``trust``: Who the clients of a run with shared noise rely on; by default nobody colludes or
         drops out.
-
-    Raises InvalidInput: the client's records are public.
     """
     if setting.guarantee is not None:
         return setting.guarantee  # whatever follows the one release is post-processing
@@ -98,10 +96,7 @@ def within(
     clip_norm: float = 1.0,
     trust: Trust | None = None,
 ) -> Accounted:
-    """The same algorithm with the least noise that keeps every client within (epsilon, delta).
-
-    Raises InvalidInput: no noise helps; the sentence says why.
-    """
+    """The same algorithm with the least noise that keeps every client within (epsilon, delta)."""
     mean = setting.paid_mean
     left = float(mu_of(epsilon, delta)) ** 2 - (0.0 if mean is None else mean.mu**2)
     require(left > 0, "The noisy mean has spent the whole budget; pay less for it.")
@@ -163,8 +158,6 @@ def noisy(
 
     Where its probes are orthogonal to each other the clients are told to insist on that, and the
     whole run then costs what one product costs. ``summed``, ``remembers``: As of `Noisy`.
-
-    Raises InvalidInput: the method cannot be accounted; the sentence says why.
     """
     if not method.one_product:
         raise InvalidInput(refusal(method).reason)

@@ -111,10 +111,7 @@ def released(moments: WholeMoments, mu: float, below: Below, sharers: int = 1) -
 
 
 def release_cost(epsilon: float, delta: float, features: int) -> tuple[float, float]:
-    """What a release within a budget costs: its mu, and its tau.
-
-    Raises InvalidInput: a budget at which delta does not cover the tau.
-    """
+    """What a release within a budget costs: its mu, and its tau."""
     mu = float(mu_of(epsilon, delta * (1.0 - SLACK)))
     apart = total_variation(features * (features + 1) // 2, variance_above(mu))
     require(

@@ -39,9 +39,6 @@ def read_moments(
     ``columns``: Features, in this order; empty: all columns. An NPY file has no names.
     ``clip_norm``: Norm at which every record is clipped, for an epsilon: cells are then read one by
         one, as by `read_whole_moments`.
-
-    Raises InvalidInput: no such file, a column that is missing or not numeric, missing or infinite
-    values, files of different width, no records.
     """
     kept: list[Array] = []
     total: Array | None = None
@@ -74,9 +71,6 @@ def read_whole_moments(
     Nothing is decided by looking at the records: the columns are named beforehand (but for an NPY
     file) and count as public, and each cell is read by itself (`cell_numbers`), so that no record
     changes what becomes of another.
-
-    Raises InvalidInput: no such file, columns that are not named or missing, files of different
-    width, no records.
     """
     batches = _batches(Path(source), columns, cell_by_cell=True)
     return whole_moments((batch for _, batch in batches), clip_norm)
@@ -108,11 +102,7 @@ def first_difference(one: Sequence[Column], other: Sequence[Column]) -> int | No
 
 
 def read_columns(source: str | Path, columns: Sequence[str] = ()) -> tuple[Column, ...]:
-    """The features in the order in which `read_moments` takes them, without reading a record.
-
-    Raises InvalidInput: a file that cannot be read, a column that is missing, files of one folder
-    that differ.
-    """
+    """The features in the order in which `read_moments` takes them, without reading a record."""
     files = _files(Path(source))
     first, *others = (_columns_of(path, columns) for path in files)
     for path, found in zip(files[1:], others, strict=True):

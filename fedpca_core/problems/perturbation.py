@@ -173,8 +173,6 @@ def bound(
     ``records``, sequence of (features, m_i) float64, or None where only S_i is kept; ``known``
     bounds their norms; another ``release`` draws other noise. Returns the data that hold S_i of
     these records, and the mean, (features,), to which each client has sent its noisy one.
-
-    Raises InvalidInput: second moments whose records cannot be clipped or centred any more.
     """
     paid = budget.paid_mean(data.samples)
     if paid is None and known is not None and known <= budget.clip * (1 + NORM_ROUNDING):

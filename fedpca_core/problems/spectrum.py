@@ -47,9 +47,6 @@ def decay_spectrum(
     ``weights``, {"records", "equal"} or sequence of float: How clients count in S.
     ``keep_blocks``: Whether the raw blocks stay with the problem; by default below 32 MiB.
     ``leading``: Make so many leading features only, with the data that they have among all.
-
-    Raises InvalidInput: sizes that do not fit, both spectra at once, a parameter out of range, a
-    spectrum too steep to be rotated.
     """
     require(features >= 2, f"There are {features} features; choose at least 2.")
     sizes = checked_sizes(samples)

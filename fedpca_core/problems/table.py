@@ -50,9 +50,6 @@ def from_records(
         weights: {"records", "equal"} or sequence of float: How clients count in S.
         public_schema: For an epsilon: what the columns are and whose record each row is count as
             public, and nothing is decided by looking at the records.
-
-    Raises:
-        InvalidInput: Not a table of finite numbers, labels that do not fit, or all records equal.
     """
     rows = np.asarray(records, dtype=float)
     require(

@@ -77,9 +77,6 @@ def clean_table(
 
     ``missing``, {"drop", "columns", "fill", "refuse"}: Drop rows with a missing or infinite value,
         or columns with any, or fill them with the column's median, or refuse the table.
-
-    Raises InvalidInput: unknown or repeated columns, fewer than two usable ones, too many, too few
-    complete rows, missing values under "refuse", a client column that names one client or too many.
     """
     frame = _named(plain(frame), columns, client_column)
     own = () if client_column is None else (client_column,)
@@ -149,9 +146,6 @@ def public_table(
 
     Every named column is a feature, constant or not, and every row with a client is a record; a
     cell that holds no number counts as 0 (`cell_numbers`).
-
-    Raises InvalidInput: no columns, unknown or too many; a client column that names one client or
-    too many.
     """
     frame = _named(frame, columns, client_column)
     chosen = [name for name in dict.fromkeys(columns) if name != client_column]

@@ -88,8 +88,6 @@ def features(
     ``without``: Columns that are no features: clients, labels.
 
     Returns the numbers, float64, and the columns of dates and texts that nobody chose.
-
-    Raises InvalidInput: A chosen column of too many different texts.
     """
     names = [name for name in dict.fromkeys(chosen or frame.columns) if name not in without]
     kinds = dict(frame.dtypes)

@@ -143,8 +143,6 @@ def read_csv(
 
     Returns pandas.DataFrame: ``attrs["reading"]`` says in words how the file was understood
     (separator, decimal mark, encoding, header), where that is not plain.
-
-    Raises InvalidInput: empty, not text, not a table.
     """
     require(len(content.strip()) > 0, f"{title} is empty; choose a CSV file with a header line.")
     for signature, kind in _SIGNATURES.items():

@@ -65,10 +65,7 @@ class Schema:
         return (*self.numeric, *self.categories)
 
     def values(self, table: pd.DataFrame, file: str, *, strict: bool = True) -> Array:
-        """All features of some rows; NaN where a cell is empty or, where not strict, holds text.
-
-        Raises InvalidInput: text in a numeric column; the sentence quotes it and its row.
-        """
+        """All features of some rows; NaN where a cell is empty or, where not strict, holds text."""
         result = np.zeros((len(table), len(self.feature_names)))
         for index, column in enumerate(self.numeric):
             result[:, index] = self._numbers(table[column], column, file, strict)

@@ -61,9 +61,6 @@ def read_traffic(
     ``public_schema``: For an epsilon: the columns are those of a known data set or named, each cell
         is read by itself (`cell_numbers`), and no row is left out for what it holds. Labels are
         public.
-
-    Raises InvalidInput: not a table, unknown columns, text in numbers, too few usable rows, only
-    one class.
     """
     first = content.split(b"\n", 1)[0].decode("utf-8", errors="replace").strip().split(",")
     if 41 <= len(first) <= len(HEADERLESS) and first[1].casefold() in ("tcp", "udp", "icmp"):

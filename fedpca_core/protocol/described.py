@@ -72,8 +72,6 @@ def made(
     ``where`` names them in a sentence ("The parameters of SSI"); ``most`` is the largest whole
     number, ``nested`` how many algorithms are around this one, ``given`` fields that are made
     already.
-
-    Raises InvalidInput: a field that is missing, unknown or of the wrong type.
     """
     types = _types(kind)  # type: ignore[arg-type]  # a class is hashable
     needed = [name for name, (_, must) in types.items() if must and name not in {**values, **given}]

@@ -33,8 +33,6 @@ class Run(ABC):
 
     ``keep_rounds``: False drops every round once it has been yielded, so that long runs of many
         personal models fit in memory; `trace` is then refused.
-
-    Raises InvalidInput: parameters that do not fit the setting or each other.
     """
 
     #: Products with S_i so far, over all clients.

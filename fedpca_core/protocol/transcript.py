@@ -89,10 +89,7 @@ class Transcript:
         return replace(self, exchanges=self.exchanges[:rounds])
 
     def seen(self, client: int) -> list[tuple[Exchange, int]]:
-        """Exchanges a client took part in, with its row in their uploads.
-
-        Raises InvalidInput: unknown client; messages hidden by secure aggregation or not recorded.
-        """
+        """Exchanges a client took part in, with its row in their uploads."""
         check_client(client, self.clients)
         found: list[tuple[Exchange, int]] = []
         for exchange in self.exchanges:
