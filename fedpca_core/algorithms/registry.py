@@ -5,7 +5,6 @@ from typing import Any
 
 from fedpca_core.algorithms import (
     block_krylov,
-    centred_krylov,
     fedpe_fedpg,
     fedpower,
     one_round,
@@ -22,7 +21,6 @@ _LISTED = (
     *faps.METHODS,
     *variable_splitting.METHODS,
     *block_krylov.METHODS,
-    *centred_krylov.METHODS,
     *one_round.METHODS,
     *fedpe_fedpg.METHODS,
     *fedpower.METHODS,

@@ -220,12 +220,13 @@ def _laid(
     return way, [*etas, end]
 
 
-def drop(etas: Iterable[float], most: float = np.inf) -> float:
+def drop(etas: Iterable[float], most: float = np.inf, *, relative: bool = True) -> float:
     """How far values fall below an earlier one, relative to that; no longer than until ``most``."""
     highest = found = 0.0
     for eta in etas:
         highest = max(highest, eta)
-        found = max(found, (highest - eta) / max(highest, np.finfo(float).tiny))
+        unit = max(highest, np.finfo(float).tiny) if relative else 1.0
+        found = max(found, (highest - eta) / unit)
         if found > most:
             break
     return found

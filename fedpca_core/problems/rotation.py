@@ -22,6 +22,7 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import orthonormalise
 from fedpca_core.problems.client_data import second_moment
+from fedpca_core.problems.heterogeneity import drop
 from fedpca_core.remembered import Remembered
 from fedpca_core.streams import Streams
 
@@ -324,30 +325,21 @@ def _least_drop(white: WhiteShares, turns: Rotations, weights: Array, tiny: bool
         moments = np.stack([second_moment(block) for block in white.blocks])
     measured = WhiteShares(white.samples, None, moments, remembered=True)
     positions = np.linspace(0.0, 1.0, 21) if tiny else np.array([0, 0.05, 0.1, 0.2, 0.4, 0.7, 1])
+    centre = np.diag(turns.roots**2)
+
+    def eta(turns: Rotations, position: float) -> float:
+        moments = coloured(measured, turns.maps(position), weights, turns.roots).moments
+        assert moments is not None
+        return float(np.abs(np.linalg.eigvalsh(moments - centre)).max())
+
     best, smallest = turns, np.inf
     for attempt in range(32 if tiny else 4):
         for sign in (1, -1):
             candidate = replace(turns, attempt=attempt, sign=sign)
-            drop = _largest_drop(measured, candidate, weights, positions, smallest)
-            if drop < smallest:
-                best, smallest = candidate, drop
+            etas = (eta(candidate, float(position)) for position in positions)
+            falls = drop(etas, smallest, relative=False)
+            if falls < smallest:
+                best, smallest = candidate, falls
             if smallest <= 1e-12:
                 return best
     return best
-
-
-def _largest_drop(
-    white: WhiteShares, turns: Rotations, weights: Array, positions: Array, enough: float
-) -> float:
-    """How far the measured heterogeneity falls below an earlier value on the way."""
-    centre = np.diag(turns.roots**2)
-    highest = drop = 0.0
-    for position in positions:
-        moments = coloured(white, turns.maps(float(position)), weights, turns.roots).moments
-        assert moments is not None
-        eta = float(np.abs(np.linalg.eigvalsh(moments - centre)).max())
-        highest = max(highest, eta)
-        drop = max(drop, highest - eta)
-        if drop >= enough:
-            break
-    return drop

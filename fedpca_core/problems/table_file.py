@@ -1,22 +1,28 @@
 """A visitor's file as a table, whatever its kind: how large it is at a glance, and what it holds.
 
-CSV with any separator, encoding or decimal mark, Parquet, NumPy's .npy and .npz; never a pickle.
+CSV with any separator, encoding or decimal mark, Parquet, NumPy's .npy and .npz, which are looked
+at before anything is allocated; never a pickle.
 """
 
 import io
 import re
+import struct
+import tokenize
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 from typing import IO, Any
 
+import numpy as np
 import pandas as pd
 
+from fedpca_core.arrays import AnyArray
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.problems import array_file
-from fedpca_core.problems.array_file import SPOILED, ArrayHeader
 from fedpca_core.problems.table_columns import plain
 
 #: How the names of such files end.
@@ -38,6 +44,34 @@ _SIGNATURES = {
 #: Texts that stand for a missing value besides those pandas knows.
 MISSING = ["?", "-", "--", "."]
 _NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
+#: What the readers raise when bytes are not what a header promises.
+SPOILED = (
+    *(ArithmeticError, EOFError, LookupError, OSError, RuntimeError, SyntaxError, ValueError),
+    *(TypeError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
+_READERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+@dataclass(frozen=True)
+class ArrayHeader:
+    """What the header of a stored array says of it."""
+
+    shape: tuple[int, ...]
+    #: Whether the first index runs fastest.
+    by_columns: bool
+    dtype: np.dtype[Any]
+
+    @property
+    def bytes(self) -> int:
+        """Size of the array without its header."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def numeric(self) -> bool:
+        return self.dtype.kind in "fiub" and min(self.shape, default=0) >= 0
 
 
 def shape(content: bytes, name: str) -> tuple[int, int]:
@@ -76,7 +110,7 @@ def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> p
         frame = frame.reset_index(drop=True).set_axis([str(c) for c in frame.columns], axis=1)
     elif array := _numpy(content, name):
         with _looks_like("an array of NumPy", name):
-            matrix = array_file.content(*array)
+            matrix = array_content(*array)
         names = [f"column {index + 1}" for index in range(matrix.shape[1])]
         frame = pd.DataFrame(matrix, columns=names)
     else:
@@ -112,7 +146,7 @@ def _numpy(content: bytes, name: str) -> tuple[IO[bytes], ArrayHeader] | None:
     elif not content.startswith(b"\x93NUMPY"):
         return None
     with _looks_like("an array of NumPy", name):
-        promise = array_file.promised(file)
+        promise = promised(file)
     require(
         len(promise.shape) == 2 and promise.numeric,
         f"{name} holds an array of shape {promise.shape} and type {promise.dtype}; it must be a "
@@ -238,3 +272,17 @@ def _story(separator: str, decimal: str, encoding: str, headless: bool) -> str:
     }
     parts = [words for words, so in said.items() if so]
     return f"Read with {', '.join(parts)}." if parts else ""
+
+
+def promised(file: IO[bytes]) -> ArrayHeader:
+    """Read the header, or raise one of `SPOILED`; the file stands at the first number after it."""
+    return ArrayHeader(*_READERS[np.lib.format.read_magic(file)](file))
+
+
+def array_content(file: IO[bytes], promise: ArrayHeader) -> AnyArray:
+    """Read the numbers after a header, bounded by what the file has, or raise one of `SPOILED`."""
+    body = file.read(promise.bytes)
+    if len(body) != promise.bytes:
+        raise EOFError("it ends too early")
+    order = "F" if promise.by_columns else "C"
+    return np.frombuffer(body, dtype=promise.dtype).reshape(promise.shape, order=order)  # type: ignore[call-overload]

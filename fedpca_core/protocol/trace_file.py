@@ -18,7 +18,7 @@ import numpy as np
 from fedpca_core.arrays import AnyArray, Arrays
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import Guarantee, PaidMean
-from fedpca_core.problems.array_file import SPOILED, content, promised
+from fedpca_core.problems.table_file import SPOILED, array_content, promised
 from fedpca_core.protocol.algorithm import Setting
 from fedpca_core.protocol.described import describe, made, restore
 from fedpca_core.protocol.trace import Trace
@@ -173,7 +173,7 @@ class _Parts:
                 file.tell() + promise.bytes == entry.file_size,
                 f"The trace is damaged: “{said(name)}” is not as long as it says; copy it again.",
             )
-            array = content(file, promise)
+            array = array_content(file, promise)
         require(
             kind != "f" or bool((np.abs(array) <= LARGEST).all()),
             f"“{said(name)}” of this trace holds values that are no numbers, or beyond "

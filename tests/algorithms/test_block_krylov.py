@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core.algorithms.centred_krylov import CentredBlockKrylov
+from fedpca_core.algorithms.block_krylov import CentredBlockKrylov
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.problems.client_data import ClientData

@@ -13,7 +13,7 @@ from flwr.app import Context, RecordDict
 from flwr.common.config import parse_config_args
 
 import fedpca_core as fp
-from fedpca_core.algorithms.centred_krylov import CentredBlockKrylov
+from fedpca_core.algorithms.block_krylov import CentredBlockKrylov
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import Problem
 from fedpca_core.problems.client_data import ClientData

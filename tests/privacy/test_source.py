@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import kstest
 
 import fedpca_core as fp
-from fedpca_core.algorithms.centred_krylov import CentredBlockKrylov
+from fedpca_core.algorithms.block_krylov import CentredBlockKrylov
 from fedpca_core.algorithms.personal_rivals import DecoupledPCA
 from fedpca_core.algorithms.registry import METHODS as REGISTRY
 from fedpca_core.errors import InvalidInput

@@ -108,10 +108,9 @@ def _solve(
     iterate = images[:, :components] + basis @ outside
     solved = orthonormalise(iterate[None])[0]
     # M = X R, so F^T X = F^T M R^-1, and S X = S M R^-1.
-    triangle = solved.T @ iterate
-    if not _is_trusted(triangle):
+    ratio = _inverse(solved.T @ iterate)
+    if ratio is None:
         return None
-    ratio = _inverse(triangle)
     return solved, images[:, components:] @ ratio, pulled @ ratio
 
 
@@ -126,16 +125,12 @@ def _inverse_factor(gram: Array) -> Array | None:
         triangle = np.asarray(np.linalg.cholesky(gram).T, dtype=float)
     except np.linalg.LinAlgError:
         return None
-    if not _is_trusted(triangle):
-        return None
     return _inverse(triangle)
 
 
-def _is_trusted(triangle: Array) -> bool:
+def _inverse(triangle: Array) -> Array | None:
+    """Of an upper triangle that is trusted, by LAPACK itself: checks around it cost more."""
     diagonal = np.diagonal(triangle)
-    return bool(diagonal.min() > TRUSTED * diagonal.max())
-
-
-def _inverse(triangle: Array) -> Array:
-    """Of an upper triangle, by LAPACK itself: the checks around it cost more."""
+    if not diagonal.min() > TRUSTED * diagonal.max():
+        return None
     return np.asarray(lapack.dtrtri(triangle)[0], dtype=float)
