@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fedpca_core.algorithms.method import Look, Method
+from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import (
@@ -23,7 +24,7 @@ from fedpca_core.linalg.stiefel import (
     tall_qr,
 )
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
+from fedpca_core.protocol import Inbox, Plan, Reply, ServerState, Setting, Start
 from fedpca_core.streams import Streams
 
 #: Directions of S Q_k that keep less than this share of it after orthogonalisation are rounding.
@@ -33,7 +34,7 @@ _DISTINCT = 1e-3
 
 
 @dataclass(frozen=True)
-class BlockKrylov(Algorithm):
+class BlockKrylov(SSI):
     """Rayleigh-Ritz on everything SSI's server has been sent.
 
     Wire, each client and round: ``frame`` (the probe) down and ``product`` up, features x
@@ -54,8 +55,7 @@ class BlockKrylov(Algorithm):
     title: ClassVar[str] = "Block Krylov"
     reuses_uploads: ClassVar[bool] = False
     waits: ClassVar[bool] = True
-    one_product: ClassVar[bool] = True
-    components: int = 5
+    near: ClassVar[str] = ""
     blocks: int = 8
 
     @property
@@ -84,9 +84,6 @@ class BlockKrylov(Algorithm):
 
     def broadcast(self, server: ServerState) -> Arrays:
         return {"frame": server["probe"]}
-
-    def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
-        return {"product": data.apply(plan.downlink["frame"])}, clients
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         answered = server["answered"].copy()

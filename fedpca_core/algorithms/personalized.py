@@ -17,12 +17,13 @@ import numpy as np
 
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.errors import require, require_choice
+from fedpca_core.errors import require, require_choice, require_positive
 from fedpca_core.linalg.stiefel import orthonormalise, polar, uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.personal_model import (
+    GRADIENTS,
+    PRIORS,
     centre_gradient,
-    check_model,
     data_scale,
     frame_gradient,
     prior_variance,
@@ -76,7 +77,14 @@ class PersonalizedPCA(Algorithm):
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
-        check_model(self.noise_variance, self.spread, self.prior, self.gradient)
+        require_positive("The noise variance", self.noise_variance, 0.5)
+        require(
+            np.isfinite(self.spread) and self.spread > 0,
+            f"The spread of the clients must be positive, not {self.spread}; "
+            "use global averaging for clients that are all alike.",
+        )
+        require_choice("The prior", self.prior, PRIORS)
+        require_choice("The gradient", self.gradient, GRADIENTS)
         for name, value in (
             ("step", self.step),
             ("step of the centre", self.centre_step),

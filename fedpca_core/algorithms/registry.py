@@ -1,6 +1,7 @@
 """The registry of methods: a new method is one file and one line here."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from fedpca_core.algorithms import (
@@ -56,19 +57,10 @@ def without_effect(
     made = {key: METHODS[key].make(settings).effective() for key in methods}
 
     def told_apart(name: str, value: Any) -> bool:
-        other = _Changed(settings, name, value)
+        other = copy(settings)
+        object.__setattr__(other, name, value)  # unchecked: it is only read
         return any(METHODS[key].make(other).effective() != one for key, one in made.items())
 
     return tuple(
         name for name, some in values.items() if not any(told_apart(name, one) for one in some)
     )
-
-
-class _Changed:
-    """Settings of which one field is different, for who only reads them."""
-
-    def __init__(self, settings: object, name: str, value: Any) -> None:
-        self._settings, self._name, self._value = settings, name, value
-
-    def __getattr__(self, name: str) -> Any:
-        return self._value if name == self._name else getattr(self._settings, name)

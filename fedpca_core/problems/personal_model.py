@@ -110,17 +110,6 @@ def euclidean_data_gradient(
     return np.asarray(samples, dtype=float)[:, None, None] * (frames - inner / s) / (1.0 + s)
 
 
-def check_model(noise_variance: float, spread: float, prior: str, gradient: str) -> None:
-    require_positive("The noise variance", noise_variance, 0.5)
-    require(
-        np.isfinite(spread) and spread > 0,
-        f"The spread of the clients must be positive, not {spread}; "
-        "use global averaging for clients that are all alike.",
-    )
-    require_choice("The prior", prior, PRIORS)
-    require_choice("The gradient", gradient, GRADIENTS)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PersonalProblem(Problem):
     """A problem whose clients each have a frame of their own."""
