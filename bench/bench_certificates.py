@@ -17,7 +17,7 @@ import pandas as pd
 
 from fedpca_core.attacks.lattice.records import records
 from fedpca_core.attacks.lattice.without_mean import records_without_mean
-from fedpca_core.attacks.linear_system import LinearSystem
+from fedpca_core.attacks.linear import LinearSystem
 from fedpca_core.attacks.low_rank import Factor, factor_of, from_answers
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.announced import decimal_steps

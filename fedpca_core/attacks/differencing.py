@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.linear_system import LinearSystem, read
+from fedpca_core.attacks.linear import LinearSystem, read
 from fedpca_core.attacks.low_rank import Factor, from_answers
 from fedpca_core.attacks.pooled import mean_system
 from fedpca_core.errors import InvalidInput, require

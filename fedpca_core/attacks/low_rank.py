@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.linear_system import LinearSystem, read
+from fedpca_core.attacks.linear import LinearSystem, read
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import symmetric_part
 from fedpca_core.protocol.transcript import Transcript

@@ -4,21 +4,26 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks import linear_system
 from fedpca_core.attacks.attack import Effort, MatrixAttack
 from fedpca_core.attacks.belief import Belief, arrived, unpacked
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.differencing import joined
 from fedpca_core.attacks.lattice.records import records
 from fedpca_core.attacks.lattice.span import matrices_of_span
-from fedpca_core.attacks.linear import LinearReading, completion, shrunk, smallest
-from fedpca_core.attacks.linear_system import is_single_precision
+from fedpca_core.attacks.linear import (
+    LinearReading,
+    completion,
+    is_single_precision,
+    shrunk,
+    smallest,
+)
 from fedpca_core.attacks.low_rank import Factor, factor_of, from_answers, low_rank
 from fedpca_core.attacks.personal import SecondMoment, second_moment
 from fedpca_core.attacks.pooled import mean_system, pooled_rounds
@@ -74,8 +79,8 @@ def _after_each(made: Callable[[Deployment], LinearReading]) -> MatrixReading:
             )
             return (yield from _listed(path, count))
         yield Step(0.0, "Reading the messages")
-        last = reading.of(linear_system.read(view, client))
-        return _at_the_end(_estimated(*last, deployment, client), count)
+        last = _estimated(*reading.last(view, client), deployment, client)
+        return _at_the_end(last, count)
 
     return read
 
@@ -356,50 +361,26 @@ def _replaying(deployment: Deployment, client: int) -> float:
 
 _ANSWERS = _sends(Uploads.PRODUCTS, Uploads.UPDATE)
 _MODELS = _sends(Uploads.EIGENVECTORS, Uploads.MATRIX, Uploads.FRAMES)
-_ADDED_MODELS = _sends(
-    Uploads.MATRIX, Uploads.FRAMES, Uploads.CENTRES, Uploads.GRADIENTS, added=True
-)
+_ADDED = Uploads.MATRIX, Uploads.FRAMES, Uploads.CENTRES, Uploads.GRADIENTS
+_ADDED_MODELS = _sends(*_ADDED, added=True)
+_FRAMES, _CENTRES = _sends(Uploads.FRAMES), _sends(Uploads.CENTRES)
 _ADDED_ANSWERS = _sends(Uploads.PRODUCTS, Uploads.UPDATE, added=True)
+_LINEAR = _after_each(lambda d: smallest())
+_SYMMETRIC = _after_each(lambda d: completion(d.trace))
+_RIDGE = _after_each(lambda d: shrunk(d.features, trace=d.trace))
+_search = partial(MatrixAttack, searches=True)
 #: Of those that fit a deployment, the first is what pages show.
 MATRIX_ATTACKS = (
     MatrixAttack("low_rank", "low-rank reading", _sends(Uploads.PRODUCTS), _at_once, _low_rank),
     MatrixAttack("span", "whole numbers in the span", _spanned, _reducing, _span),
-    MatrixAttack(
-        "linear", "linear equations", _ANSWERS, _solving, _after_each(lambda d: smallest())
-    ),
-    MatrixAttack(
-        "symmetric",
-        "symmetric completion",
-        _ANSWERS,
-        _solving,
-        _after_each(lambda d: completion(d.trace)),
-    ),
-    MatrixAttack(
-        "ridge", "ridge", _noisy, _solving, _after_each(lambda d: shrunk(d.features, trace=d.trace))
-    ),
+    MatrixAttack("linear", "linear equations", _ANSWERS, _solving, _LINEAR),
+    MatrixAttack("symmetric", "symmetric completion", _ANSWERS, _solving, _SYMMETRIC),
+    MatrixAttack("ridge", "ridge", _noisy, _solving, _RIDGE),
     MatrixAttack("model", "the model as it was sent", _MODELS, _at_once, _model),
     MatrixAttack("sums", "sums over the clients", _ADDED_ANSWERS, _solving, _sums),
     MatrixAttack("summed_model", "the mean of the models", _ADDED_MODELS, _at_once, _model),
-    MatrixAttack(
-        "replay", "replay of the update", _replayable, _replaying, _replayed, searches=True
-    ),
-    MatrixAttack(
-        "fit",
-        "fit of the local runs",
-        _sends(Uploads.FRAMES),
-        _fitting,
-        _solved(fit_runs),
-        searches=True,
-    ),
-    MatrixAttack(
-        "frames",
-        "the private frames",
-        _sends(Uploads.CENTRES),
-        _fitting,
-        _solved(second_moment),
-        searches=True,
-    ),
-    MatrixAttack(
-        "two_runs", "comparison of two runs", _twice, _at_once, _joined, target=Target.NEWCOMER
-    ),
+    _search("replay", "replay of the update", _replayable, _replaying, _replayed),
+    _search("fit", "fit of the local runs", _FRAMES, _fitting, _solved(fit_runs)),
+    _search("frames", "the private frames", _CENTRES, _fitting, _solved(second_moment)),
+    MatrixAttack("two_runs", "comparison of two runs", _twice, _at_once, _joined, Target.NEWCOMER),
 )

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.linear_system import check_prior, check_took_part
+from fedpca_core.attacks.linear import check_prior, check_took_part
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.protocol.transcript import Transcript
 

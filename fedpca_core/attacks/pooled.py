@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.linear import Estimate, completion
-from fedpca_core.attacks.linear_system import LinearSystem, is_single_precision
+from fedpca_core.attacks.linear import Estimate, LinearSystem, completion, is_single_precision
 from fedpca_core.errors import InvalidInput, check_client, require
 from fedpca_core.protocol.transcript import Transcript
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedpca_core.attacks.lattice.generators import sieve
-from fedpca_core.attacks.lattice.reduction import reduce_basis, reduce_generators, short_vectors
+from fedpca_core.attacks.lattice.reduction import (
+    reduce_basis,
+    reduce_generators,
+    short_vectors,
+    sieve,
+)
 
 
 def rotation(size: int, generator: np.random.Generator) -> np.ndarray:

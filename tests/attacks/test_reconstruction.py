@@ -8,8 +8,7 @@ import pytest
 import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.attacks import baselines, scores
-from fedpca_core.attacks.linear import completion, shrunk, smallest
-from fedpca_core.attacks.linear_system import CUTOFFS, read
+from fedpca_core.attacks.linear import CUTOFFS, completion, read, shrunk, smallest
 from fedpca_core.errors import InvalidInput
 from tests.attacks.runs import faps, followed, problem, relative, transcript, truth
 

@@ -5,9 +5,9 @@ rotation, as long as there are fewer records than features. In the order of read
 
     F <- a matrix as a factor, S = F F^T                     attacks.low_rank.Factor
     B <- F sqrt(m) / grid = (X - mu 1^T) Q, Q unknown        records._question
-    B <- short whole combinations of its rows                generators.sieve
+    B <- short whole combinations of its rows                reduction.sieve
     repeat, with ever more rows and finer tags               directions.attempts
-        rows  <- independent rows, those of mu with them     generators.first_rows, .Lattice
+        rows  <- independent rows, those of mu with them     directions._first_rows, .Lattice
         basis <- LLL of [rows | tags]                        reduction.reduce_generators
         if basis is orthonormal: its rows are e_j^T Q
         else  rows that the lattice lacks are added          directions._outside

@@ -144,7 +144,7 @@ def _with_mean(deployment: Deployment, client: int) -> str:
     return _few(deployment, client) or ("" if told else "the mean that was subtracted is not told")
 
 
-def _without_mean(deployment: Deployment, client: int) -> str:
+def _no_mean(deployment: Deployment, client: int) -> str:
     if deployment.centring in ("none", "announced") and not deployment.sums:
         return "the mean is told, so the records themselves follow"
     if deployment.centring == "none":
@@ -162,27 +162,16 @@ def _coded(deployment: Deployment, client: int) -> str:
     return ""
 
 
-def _searching(deployment: Deployment, client: int) -> float:
+def _seconds(deployment: Deployment, client: int) -> float:
     """Reduction of some dozen rows: about the fourth power of the records."""
     return 0.05 + 2e-5 * min(deployment.held(client), deployment.features) ** 4 / 10
 
 
-LATTICE_ATTACKS = (
-    RecordsAttack(
-        "lattice", "lattice reduction", _with_mean, _searching, partial(take_apart, _whole)
-    ),
-    RecordsAttack(
-        "differences",
-        "lattice reduction without the mean",
-        _without_mean,
-        _searching,
-        partial(take_apart, _differences),
-    ),
-    RecordsAttack(
-        "codes",
-        "counts of codes",
-        _coded,
-        lambda deployment, client: 0.2,
-        partial(take_apart, _codes),
-    ),
+LATTICE_ATTACKS = tuple(
+    RecordsAttack(key, title, fits, seconds, partial(take_apart, way))
+    for key, title, fits, seconds, way in (
+        ("lattice", "lattice reduction", _with_mean, _seconds, _whole),
+        ("differences", "lattice reduction without the mean", _no_mean, _seconds, _differences),
+        ("codes", "counts of codes", _coded, lambda deployment, client: 0.2, _codes),
+    )
 )

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.lattice.directions import Attempt
-from fedpca_core.attacks.lattice.generators import Lattice, Sieved
+from fedpca_core.attacks.lattice.directions import Attempt, Lattice
 from fedpca_core.attacks.lattice.known_error import apart_by, farthest, is_exact, nothing_else_fits
 from fedpca_core.attacks.lattice.polish import TOLERANCE, Settled, chance, settle
+from fedpca_core.attacks.lattice.reduction import Sieved
 from fedpca_core.settings import plural
 
 #: A wrong rotation must pass with a chance below this (decimal logarithm).

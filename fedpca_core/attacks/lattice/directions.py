@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray, IntArray
-from fedpca_core.attacks.lattice.generators import LADDER, WEIGHT, Lattice, first_rows
 from fedpca_core.attacks.lattice.polish import TOLERANCE
 from fedpca_core.attacks.lattice.reduction import (
     Reduced,
@@ -28,6 +27,25 @@ from fedpca_core.attacks.lattice.reduction import (
     work,
 )
 
+#: The extra coordinate in units of 1/total: longer than the vectors sought, which it must outlast.
+_WEIGHT = 3.0
+#: Lengths of tags, relative to the vectors sought, and generators in multiples of the dimension, to
+#: try in turn. Data kept as float32 lie some 1e-5 off their grid, so the first tags are well above
+#: that; shorter ones reach further where the data are exact, longer ones where they are noisy.
+_LADDER = (
+    (1e-3, 1.9),
+    (1e-2, 3.0),
+    (1e-3, 3.0),
+    (1e-2, 5.0),
+    (1e-3, 5.0),
+    (1e-5, 5.0),
+    (1e-7, 5.0),
+    (1e-10, 5.0),
+    (1e-1, 5.0),
+    (1e-1, 8.0),
+)
+#: A row is independent of others when so much of it lies outside them.
+_INDEPENDENT = 0.3
 #: Above this gap relations and lattice are told apart for certain.
 _CLEAR = 30.0
 #: Cosines between directions stay below this before they are polished.
@@ -42,6 +60,40 @@ _SHARP, _NOISY = 1e-3, 0.03
 _EXACT = 1e-6
 #: Most sets of directions that are listed, and most beginnings of one that are tried.
 _SETS, _BEGINNINGS = 24, 20_000
+
+
+@dataclass(frozen=True)
+class Lattice:
+    #: (count, rank) float64: B or whole combinations of its rows, in grid units, shortest first.
+    rows: Array
+    #: (count,) int64 or None: ``total mu`` in units of the grid, modulo ``total`` and next to zero;
+    #: None without a mean.
+    residues: IntArray | None
+    #: Denominator of the mean.
+    total: int
+    #: Known noise of an entry.
+    error: float
+    #: Whether the directions sought have length 1; otherwise they are orthogonal only (records
+    #: scaled to length 1, or records that occur more than once).
+    same_length: bool = True
+
+    @property
+    def shifts(self) -> Array:
+        """The mean of every row, next to zero; zeros without one."""
+        if self.residues is None:
+            return np.zeros(len(self.rows))
+        return np.asarray(self.residues / self.total)
+
+    def extended(self, chosen: IntArray) -> Array:
+        rows = self.rows[chosen]
+        if self.residues is None:
+            return rows
+        return np.vstack(
+            [
+                np.hstack([rows, _WEIGHT * self.residues[chosen, None].astype(float)]),
+                np.eye(1, rows.shape[1] + 1, rows.shape[1]) * _WEIGHT * self.total,
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -74,8 +126,8 @@ def attempts(lattice: Lattice, budget: float) -> Iterator[Attempt]:
         return
     dimension = rank + (lattice.residues is not None)
     done: set[tuple[float, int]] = set()
-    for epsilon, share in LADDER:
-        chosen = first_rows(lattice.rows, order, int(share * dimension) + 8)
+    for epsilon, share in _LADDER:
+        chosen = _first_rows(lattice.rows, order, int(share * dimension) + 8)
         if epsilon <= 3.0 * lattice.error or (epsilon, len(chosen)) in done:
             continue
         done.add((epsilon, len(chosen)))
@@ -93,6 +145,31 @@ def attempts(lattice: Lattice, budget: float) -> Iterator[Attempt]:
                 return
             if not len(more):
                 break
+
+
+def _first_rows(rows: Array, order: IntArray, count: int) -> IntArray:
+    """So many rows: short ones that span the space, and others of all lengths.
+
+    Short rows alone would do for dense images. In sparse ones they are the pixels that a single
+    record lights, and generate little.
+    """
+    if count >= len(order):
+        return order
+    basis = np.zeros((0, rows.shape[1]))
+    sizes = np.linalg.norm(rows, axis=1)
+    spanning: list[int] = []
+    for row in order.tolist():
+        rest = rows[row] - basis.T @ (basis @ rows[row])
+        size = float(np.linalg.norm(rest))
+        if size > _INDEPENDENT * sizes[row]:
+            basis = np.vstack([basis, rest / size])
+            spanning.append(row)
+            if len(basis) == rows.shape[1]:
+                break
+    others = order[~np.isin(order, spanning)]
+    places = np.linspace(0, len(others) - 1, max(count - len(spanning), 0))
+    both = np.concatenate([spanning, others[places.astype(np.int64)]])
+    return np.unique(both.astype(np.int64))
 
 
 def _judge(
@@ -141,12 +218,12 @@ def _without_mean(lattice: Lattice, reduced: Reduced) -> tuple[Array, Array]:
     basis, combinations = reduced.basis, reduced.combinations
     if lattice.residues is None:
         return basis, combinations
-    last = np.rint(basis[:, -1] / WEIGHT)
+    last = np.rint(basis[:, -1] / _WEIGHT)
     if int((last != 0).sum()) > 1:
         heavy = np.hstack([basis[:, :-1], 1e6 * last[:, None]])
         again = reduce_generators(heavy, 1e-6).combinations
         combinations, basis = again @ combinations, again @ basis
-        last = np.rint(basis[:, -1] / WEIGHT)
+        last = np.rint(basis[:, -1] / _WEIGHT)
     return basis[last == 0, :-1], combinations[last == 0]
 
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.attacks.lattice.certificate import Certificate, LatticeQuestion, certify
-from fedpca_core.attacks.lattice.directions import Attempt, attempts
-from fedpca_core.attacks.lattice.generators import Lattice, sieve
+from fedpca_core.attacks.lattice.directions import Attempt, Lattice, attempts
 from fedpca_core.attacks.lattice.known_error import SUBTRACTED
+from fedpca_core.attacks.lattice.reduction import sieve
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.settings import plural

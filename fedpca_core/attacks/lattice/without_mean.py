@@ -27,7 +27,6 @@ import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.lattice.certificate import Certificate, exact_combinations, unit_vectors
-from fedpca_core.attacks.lattice.generators import Sieved, sieve
 from fedpca_core.attacks.lattice.known_error import (
     SUBTRACTED,
     apart_by,
@@ -38,7 +37,7 @@ from fedpca_core.attacks.lattice.known_error import (
 )
 from fedpca_core.attacks.lattice.polish import TOLERANCE, chance_of_window
 from fedpca_core.attacks.lattice.records import Records
-from fedpca_core.attacks.lattice.reduction import Reduced, reduce_generators
+from fedpca_core.attacks.lattice.reduction import Reduced, Sieved, reduce_generators, sieve
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar
@@ -142,18 +141,18 @@ def _judged(
         note = "the error of the matrix leaves room for other differences."
     elif not proved and odds > _CHANCE:
         note = f"a wrong rotation would come as close with a chance of up to 10^{odds:.0f}."
-    if note:
-        return Certificate(False, largest, misfit, odds, False, "", note)
-    alone = (
-        "no others do, as was checked in whole numbers, but for their common sign"
-        if proved
-        else f"if entries were independent, others would with a chance below 10^{odds:.0f}"
-    )
-    note = (
-        f"all differences between {whole.shape[1]} records give the matrix back within "
-        f"{misfit:.1g} of its known error; {alone}."
-    )
-    return Certificate(True, largest, misfit, odds, proved, "", note)
+    valid = not note
+    if valid:
+        alone = (
+            "no others do, as was checked in whole numbers, but for their common sign"
+            if proved
+            else f"if entries were independent, others would with a chance below 10^{odds:.0f}"
+        )
+        note = (
+            f"all differences between {whole.shape[1]} records give the matrix back within "
+            f"{misfit:.1g} of its known error; {alone}."
+        )
+    return Certificate(valid, largest, misfit, odds, valid and proved, "", note)
 
 
 def _rotation(basis: Array, own: bool) -> Array | None:

@@ -22,7 +22,7 @@ import numpy as np
 
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.linear_system import check_took_part
+from fedpca_core.attacks.linear import check_took_part
 from fedpca_core.attacks.replay.client import Candidate
 from fedpca_core.attacks.replay.least_squares import Fit, descend
 from fedpca_core.attacks.replay.setup import Setup

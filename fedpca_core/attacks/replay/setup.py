@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fedpca_core.algorithms.faps.faps import FAPS
-from fedpca_core.arrays import Array
+from fedpca_core.arrays import Array, Arrays
 from fedpca_core.attacks.baselines import scaled_identity
-from fedpca_core.attacks.linear_system import is_single_precision
+from fedpca_core.attacks.linear import is_single_precision
 from fedpca_core.attacks.replay.client import Candidate, Entries, FapsReplay, Message, complement
 from fedpca_core.attacks.replay.least_squares import Extra, Guides, Shrinkage
 from fedpca_core.errors import InvalidInput
@@ -179,8 +179,8 @@ class Setup:
         return Candidate(matrix, penalty, frame)
 
 
-def _product(uploads: object) -> Array:
-    if not isinstance(uploads, Mapping) or "product" not in uploads:
+def _product(uploads: Arrays | None) -> Array:
+    if uploads is None or "product" not in uploads:
         raise InvalidInput(
             "Replaying FAPS needs the client's uploads called 'product', and this transcript has "
             "none; choose the algorithm that was run."

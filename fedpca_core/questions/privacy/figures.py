@@ -255,16 +255,11 @@ def _advice(result: Swept, settings: PrivacySettings) -> str:
     if best is None:
         return spread
     length, at_the_edge = best
-    return (
-        spread + f"At ε = {short(settings.epsilon)} with {settings.calibration} noise the best of "
-        f"these lengths is **T = {length}**: "
-        + (
-            "an end of what is tried here, so the best may lie beyond."
-            if at_the_edge
-            else "fewer have not converged, more only add noise."
-        )
-        + " A deployment fixes T before: every run that is tried on the records is a release."
-    )
+    why = "fewer have not converged, more only add noise"
+    if at_the_edge:
+        why = "an end of what is tried here, so the best may lie beyond"
+    told = {"epsilon": short(settings.epsilon), "noise": settings.calibration}
+    return spread + parts.words("privacy-best-length", length=length, why=why, **told)
 
 
 # ------------------------------------------------------------------ ways to spend one ε
@@ -328,24 +323,16 @@ def ways_over_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
 
 def ways_verdict(result: study.Ways, settings: PrivacySettings) -> str:
     """Which way ends closest, with and without trust."""
-
-    def end(key: str) -> tuple[str, str]:
-        one = result.spent[key]
-        distance, sent = short(one.final, 2), one.bytes_up[-1] / result.clients / 1e3
-        rounds = plural(len(one.times) - 1, "round")
-        return (
-            WAYS[key].title(settings),
-            f"distance {distance} after {rounds} and {sent:,.1f} kB from each client",
-        )
-
     text = f"One budget, ε = {short(settings.epsilon)} for every record. "
-    alone, together = result.best(trusting=False), result.best(trusting=True)
-    if alone is not None:
-        text += "Trusting nobody, **{}** ends closest: {}. ".format(*end(alone))
-    if together is not None:
-        text += "If clients share the noise and the server sees sums only, **{}** does: {}.".format(
-            *end(together)
-        )
+    for trusting, said in (
+        (False, "Trusting nobody, **{}** ends closest: {}. "),
+        (True, "If clients share the noise and the server sees sums only, **{}** does: {}."),
+    ):
+        if (key := result.best(trusting=trusting)) is not None:
+            one, rounds = result.spent[key], plural(len(result.spent[key].times) - 1, "round")
+            sent = f"{one.bytes_up[-1] / result.clients / 1e3:,.1f} kB from each client"
+            ends = f"distance {short(one.final, 2)} after {rounds} and {sent}"
+            text += said.format(WAYS[key].title(settings), ends)
     return text
 
 
