@@ -209,7 +209,7 @@ def _open(
     wide = sum(one.wide and (one.exact or one.seeds >= SEEDS) for one in counted)
     if wide:
         where = f" in {wide} of {len(counted)} readings" * (len(counted) > 1)
-        spread = f"What is printed lies within our range{where}, which is too wide to tell."
+        spread = f"What is printed lies within our range and tolerance{where}, too wide to tell."
         usual = f"Most seeds bear it out{where}, and fewer than three quarters of them."
         reasons.append(spread if entry.kind == "number" else usual)
     few = sum(one.seeds < SEEDS and not one.exact for one in counted)

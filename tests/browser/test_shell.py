@@ -49,7 +49,7 @@ def test_the_list_of_pages_opens_them_in_the_session_that_is_there(open_page):
     expect(current).to_have_count(1)
     expect(current).to_contain_text("Who collaborates?")
     expect(current).to_be_focused()
-    assert current.evaluate("(node) => getComputedStyle(node).outlineStyle") == "solid"
+    expect(current).to_have_css("outline-style", "solid")
     page.wait_for_url(lambda url: "/personalise?" in url and "settings=" not in url)
     assert "embed=true" in page.url
     settled(page)

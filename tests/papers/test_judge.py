@@ -74,10 +74,10 @@ def test_data_that_are_not_the_papers_reproduce_nothing():
 
 def test_how_many_readings_agree_too_widely_is_counted():
     one = cells(2.0, 10.0, 40.0)
-    assert "lies within our range, which" in judge(NUMBER, results(one)).why
+    assert "lies within our range and tolerance, too wide" in judge(NUMBER, results(one)).why
     several = replace(NUMBER, readings=(LATER, UNTRIED))
     both = judge(several, results(one, cells(2.0, 10.0, 41.0, measure="m, later")))
-    assert "within our range in 2 of 2 readings" in both.why
+    assert "within our range and tolerance in 2 of 2 readings" in both.why
 
 
 def test_how_many_readings_have_too_few_seeds_is_counted():
