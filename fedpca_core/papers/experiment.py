@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 
-from fedpca_core.arrays import Array
 from fedpca_core.settings import Settings
-from fedpca_core.steps import Part, Step
-from fedpca_core.streams import Streams
+from fedpca_core.steps import Part
 
 Size = Literal["paper", "live"]
 
@@ -85,7 +83,6 @@ class Experiment(ABC):
         without a measure.
     ``x_title``, ``y_title``: Axes of its curves.
     ``sizes``: Those that there are.
-    ``apart``: Whether each of its series is a check of its own.
     """
 
     key: str
@@ -96,7 +93,6 @@ class Experiment(ABC):
     measure: str = ""
     varied: str = ""
     sizes: tuple[Size, ...] = ("live", "paper")
-    apart: ClassVar[bool] = False
 
     @abstractmethod
     def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
@@ -129,51 +125,3 @@ def tidy(experiment: Experiment, size: Size, cell: Cell, numbers: Sequence[Numbe
         for one in numbers
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"x": float, "result": float})
-
-
-# ---------------------------------------------------------------------- statements, by arithmetic
-#: A check draws what it needs and returns its largest value, which an entry holds to a limit: the
-#: ratio of an inequality's sides, or how far both sides of an identity are apart.
-Check = Callable[[np.random.Generator], float]
-#: Random cases over which a check takes its largest value.
-DRAWS = 30
-
-
-def worst(check: Check) -> Check:
-    """Take the largest value of a check over `DRAWS` draws."""
-    return lambda generator: max(check(generator) for _ in range(DRAWS))
-
-
-def frame(generator: np.random.Generator, rows: int, columns: int) -> Array:
-    """A random orthonormal frame."""
-    return np.linalg.qr(generator.standard_normal((rows, columns)))[0]
-
-
-def square(of: Array) -> float:
-    return float((of**2).sum())
-
-
-class Checks(Experiment):
-    """The checks of a paper's statements, each a cell of its own."""
-
-    sizes = ("live",)
-    apart: ClassVar[bool] = True
-
-    def __init__(self, source: str, checks: Mapping[str, Check], drawn: str) -> None:
-        self.key, self.title, self.source = f"{source}-checks", "Statements, by arithmetic", source
-        self.checks, self.drawn = checks, drawn
-
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
-        return [
-            Cell("", name, seed, {"drawn": self.drawn, "draws": DRAWS})
-            for name in self.checks
-            for seed in range(seeds)
-        ]
-
-    def described(self, size: Size) -> str:
-        return f"{self.drawn}; no size is the paper's"
-
-    def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
-        yield Step(0.0, cell.name)
-        value = self.checks[cell.series](Streams(cell.seed).generator("data"))
-        return [Number(cell.series, "value", float(value))]

@@ -1,21 +1,18 @@
-"""FedPower's experiments as cells: its figures, local steps, its theorem's noise, and checks.
+"""FedPower's experiments as cells: its figures, local steps, and its theorem's noise.
 
 A cell's seed draws data, start and noise: the paper does not say how many data sets it used.
 """
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
-from sklearn.decomposition import FastICA
-from sklearn.exceptions import ConvergenceWarning
 
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.errors import require
-from fedpca_core.linalg.stiefel import largest_sine, orthonormalise
-from fedpca_core.papers.experiment import Cell, Check, Experiment, Number, Size, frame, worst
+from fedpca_core.linalg.stiefel import largest_sine
+from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
 from fedpca_core.papers.fedpower import (
     CLIENTS,
     DELTA,
@@ -30,10 +27,8 @@ from fedpca_core.papers.fedpower import (
 )
 from fedpca_core.privacy import Calibration
 from fedpca_core.privacy.calibration import exact_multiplier, published_multiplier, true_epsilon
-from fedpca_core.problems import decay_spectrum
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
-from fedpca_core.protocol.simulate import simulate
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.questions.privacy.error_budget import largest_drift
 from fedpca_core.questions.privacy.runs import traced
@@ -175,82 +170,3 @@ class Noise(Experiment):
             "true_over_stated": true / epsilon,
         }
         return Number.each(cell.series, found)
-
-
-# ---------------------------------------------------------------------- statements, by arithmetic
-def without_noise(generator: np.random.Generator) -> float:
-    """Sine between Algorithm 2 without noise and without alignment, and LocalPower by hand."""
-    seed, components, period = int(generator.integers(1000)), 3, 4
-    problem = decay_spectrum(20, [100] * 5, decay=1.2, seed=seed)
-    method = FedPower(components, products=24, period=period, decay=False, alignment=False)
-    wire = Channel(record="estimates")
-    run = simulate(problem, method, rounds=method.rounds, seed=seed, channel=wire)
-    grams, z = problem.client_data.apply(np.eye(20)), run.estimates[0]
-    found = []
-    for estimate in run.estimates[1:]:
-        products = []
-        for gram in grams:
-            own = z
-            for _ in range(period - 1):
-                own = orthonormalise(gram @ own)
-            products.append(gram @ own)
-        z = orthonormalise(np.mean(products, axis=0))
-        found.append(float(np.linalg.norm(estimate - z @ (z.T @ estimate), 2)))
-    return max(found)
-
-
-@worst
-def lemma_25(generator: np.random.Generator) -> float:
-    """η of uniform samples of the lemma's size over ε, where ρ is the rank and ζ is 0.1.
-
-    Every machine draws its rows with replacement.
-    """
-    rows, features, machines, epsilon, chance = 4000, 3, 4, 0.5, 0.1
-    b = frame(generator, rows, features) @ np.diag([3.0, 2.0, 1.0])
-    coherence = rows / features * float((np.linalg.qr(b)[0] ** 2).sum(axis=1).max())
-    needed = 3 * coherence * features / epsilon**2 * np.log(features * machines / chance)
-    whole = b.T @ b / rows
-    found = []
-    for _ in range(machines):
-        own = b[generator.integers(rows, size=int(np.ceil(needed)))]
-        found.append(float(np.linalg.norm(own.T @ own / len(own) - whole, 2)))
-    return max(found) / float(np.linalg.norm(whole, 2)) / epsilon
-
-
-@worst
-def fact_1(generator: np.random.Generator) -> float:
-    """How far the fact's sines and tangents and those of the largest angle are apart."""
-    u, v = frame(generator, 9, 3), frame(generator, 9, 3)
-    beside, other = (np.linalg.svd(one)[0][:, 3:] for one in (u, v))
-    angle = float(np.arccos(np.linalg.svd(u.T @ v, compute_uv=False).min()))
-    turned = v @ generator.standard_normal((3, 3))
-    tangents = [np.linalg.norm(beside.T @ w @ np.linalg.pinv(u.T @ w), 2) for w in (v, turned)]
-    sines = [np.linalg.norm(u.T @ other, 2), np.linalg.norm(v.T @ beside, 2)]
-    off = [*(one - np.sin(angle) for one in sines), *(one / np.tan(angle) - 1 for one in tangents)]
-    return float(np.abs(off).max())
-
-
-def fedsvd(generator: np.random.Generator, both: bool) -> float:
-    """Mean correlation of each feature with its likest component, after FedSVD's masks.
-
-    Eight independent features of 1,000 records, turned by a random orthogonal P, and records by Q.
-    """
-    records = generator.exponential(size=(8, 1000))
-    masked = frame(generator, 8, 8) @ records
-    if both:
-        masked = masked @ frame(generator, 1000, 1000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # nothing to find is an outcome
-        model = FastICA(whiten="unit-variance", random_state=0, max_iter=1000)
-        parts = model.fit_transform(masked.T).T
-    alike = np.abs(np.corrcoef(records, parts)[:8, 8:])
-    return float(alike.max(axis=1).mean())
-
-
-CHECKS: Mapping[str, Check] = {
-    "local-power": without_noise,
-    "lemma-25": lemma_25,
-    "fact-1": fact_1,
-    "fedsvd-one-mask": partial(fedsvd, both=False),
-    "fedsvd-two-masks": partial(fedsvd, both=True),
-}

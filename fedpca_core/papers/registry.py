@@ -23,9 +23,9 @@ from functools import cache
 import pandas as pd
 
 from fedpca_core.errors import require, require_known
-from fedpca_core.papers import checks_faps, dfl_runs, fedpower_runs
+from fedpca_core.papers import dfl_runs, fedpower_runs
 from fedpca_core.papers.entries import PAPERS, Entry, paper
-from fedpca_core.papers.experiment import Checks, Experiment, Size
+from fedpca_core.papers.experiment import Experiment, Size
 from fedpca_core.papers.faps_runs import FapsConvergence, Recovered, Stopped
 from fedpca_core.papers.fedpower import FIGURES, MODEL_II, RAW_PANELS, figure
 from fedpca_core.papers.iot_runs import DATA, RUNS, Bytes, TableReadings
@@ -59,8 +59,6 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         *(Collaborating(figure, "literal") for figure in ("1(a)", "1(c)", "2(a)", "2(b)")),
         dfl_runs.StatementsAgainstCases(),
         dfl_runs.FigureOne(),
-        Checks("faps", checks_faps.CHECKS, "Three clients, eight features, two components"),
-        Checks("fedpower", fedpower_runs.CHECKS, "Random frames, matrices and Gaussians"),
     )
 }
 

@@ -10,7 +10,6 @@ import pytest
 import fedpca_core as fp
 from fedpca_core.metrics.faps_theorem import asked, beside_theorem
 from fedpca_core.metrics.table import consensus_gap
-from fedpca_core.papers.checks_faps import multiplier
 from fedpca_core.questions.converge import figures
 from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.steps import outcome
@@ -20,6 +19,13 @@ from fedpca_core.study.pca_settings import ConvergeSettings
 SMALL = ConvergeSettings(
     methods=("faps",), features=12, clients=4, components=2, rounds=20, sizes="uneven"
 )
+
+
+def multiplier(matrix, x):
+    """(8): -P S P⊥ - P⊥ S P."""
+    inside = x @ x.T
+    outside = np.eye(len(matrix)) - inside
+    return -(inside @ matrix @ outside + outside @ matrix @ inside)
 
 
 def run(**changes):

@@ -25,7 +25,7 @@ def test_every_place_exists():
 @pytest.mark.parametrize(
     "place",
     ["/nowhere", "/converge?methods=magic", "/converge?nothing=1", "/papers?row=faps/theorem-99",
-     "reproduce table-99", "reproduce faps-checks --only lemma-99", "fp.Magic"],
+     "reproduce table-99", "reproduce dfl-statements --only lemma-99", "fp.Magic"],
 )  # fmt: skip
 def test_a_place_that_does_not_exist_is_found(place):
     assert coverage.wrong(place)

@@ -151,20 +151,19 @@ def test_a_killed_process_leaves_whole_cells_only(tmp_path, monkeypatch, capsys)
 
 
 def test_a_result_names_the_commits_of_all_its_cells(tmp_path):
-    chosen = ["--only", "fact-1", "lemma-25"]
-    command = ["reproduce", "fedpower-checks", "--seeds", "1", *chosen, "--out", str(tmp_path)]
+    command = ["reproduce", "fedpower-noise", "--paper-size", "--out", str(tmp_path)]
     assert main(command) == 0
-    file = next((tmp_path / "cells" / "fedpower-checks-live").glob("*.json"))
+    file = next((tmp_path / "cells" / "fedpower-noise-paper").glob("*.json"))
     made = json.loads(file.read_text())
     file.write_text(json.dumps(made | {"commit": "0123456789", "peak_memory_mb": 1e6}))
     assert main(command) == 0
-    record = json.loads((tmp_path / "fedpower-checks-live.json").read_text())
+    record = json.loads((tmp_path / "fedpower-noise-paper.json").read_text())
     assert record["commit"] == ", ".join(sorted({"0123456789", commit()} - {""}))
     assert record["peak_memory_mb"] == 1e6
     del made["commit"], made["peak_memory_mb"]  # a cell of a time when nobody wrote them down
     file.write_text(json.dumps(made))
     assert main(command) == 0
-    record = json.loads((tmp_path / "fedpower-checks-live.json").read_text())
+    record = json.loads((tmp_path / "fedpower-noise-paper.json").read_text())
     assert "unknown" in record["commit"] and record["peak_memory_mb"] is None
 
 

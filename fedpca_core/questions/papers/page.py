@@ -146,8 +146,7 @@ def command(entry: Entry, found: Verdict) -> str:
     size = " --paper-size" * (found.shown.size == "paper")
     key = entry.experiment.split(" + ")[0]
     key = key if key in registry.EXPERIMENTS else registry.keys_of(entry)[0]
-    only = f" --only {entry.series}" * registry.EXPERIMENTS[key].apart
-    return f"python -m fedpca_core reproduce {key}{size} --seeds {max(found.shown.seeds, 1)}{only}"
+    return f"python -m fedpca_core reproduce {key}{size} --seeds {max(found.shown.seeds, 1)}"
 
 
 def overview(found: Judged) -> Panel:
