@@ -9,7 +9,7 @@ from dashboard.player.printed import Printer
 from dashboard.shell import layout, script
 from dashboard.shell.document import PRODUCT
 from fedpca_core.errors import visible
-from fedpca_core.papers.sources import cited, software_bibtex
+from fedpca_core.papers.sources import SOFTWARE, cited
 from fedpca_core.settings import Settings
 from fedpca_core.study.facts import read_of
 from fedpca_core.study.own_data import OwnData
@@ -77,7 +77,7 @@ def archive(
     }
     for title, table in tables.items():
         files[f"tables/{title}.csv"] = table.to_csv(index=False)
-    bibliography = "\n".join([*(paper.bibtex for paper in cited(settings)), software_bibtex()])
+    bibliography = "\n".join([*(paper.bibtex for paper in cited(settings)), SOFTWARE.bibtex])
     table_option = "" if data is None else f" --table={shlex.quote(data.name)}"
     code = script.text(settings, list(results), data)
     about = _READ_ME.read_text(encoding="utf-8")

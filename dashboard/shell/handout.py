@@ -24,7 +24,7 @@ from dashboard.player import printed
 from dashboard.shell.bundle import caption
 from dashboard.shell.document import PRODUCT
 from dashboard.shell.markup import html
-from fedpca_core.papers.sources import cited, reference, software_bibtex
+from fedpca_core.papers.sources import SOFTWARE, cited, reference
 from fedpca_core.questions.told import TOLD, WITH_FILE, asked
 from fedpca_core.settings import Settings, powers, rough
 from fedpca_core.study import parts
@@ -162,7 +162,7 @@ def page(made: Sheet) -> str:
         made=made,
         pictures=[base64.b64encode(one).decode() for one in made.pictures],
         bold=_bold,
-        citation=software_bibtex(),
+        citation=SOFTWARE.bibtex,
         product=PRODUCT,
         style=_STYLE.read_text("utf-8"),
     )
@@ -195,7 +195,7 @@ def pdf(made: Sheet) -> bytes:
 
     # A link is followed where it is read on a screen; on paper its end helps nobody.
     link = f"{made.link[:_LINE]}…" if len(made.link) > _LINE else made.link
-    rests = f"Rests on {'; '.join(made.papers)}\nCite as {' '.join(software_bibtex().split())}"
+    rests = f"Rests on {'; '.join(made.papers)}\nCite as {' '.join(SOFTWARE.bibtex.split())}"
     foot = _fitted([*_lines(made.settings, 7.0), *_lines(link, 7.0, url=made.link)], 0.15)
     foot += _fitted(_lines(rests, 7.0), 0.1)
     # What an ε means is said whole; pictures and tables leave it room.

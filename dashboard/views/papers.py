@@ -19,7 +19,7 @@ from fedpca_core.papers.experiment import Experiment
 from fedpca_core.papers.judge import STATED, WORDS, Tried, Verdict
 from fedpca_core.papers.registry import EXPERIMENTS, keys_of
 from fedpca_core.papers.results import origin
-from fedpca_core.papers.sources import SOURCES, software_bibtex
+from fedpca_core.papers.sources import SOFTWARE, SOURCES
 from fedpca_core.questions.papers.page import (
     NO_ROW,
     Judged,
@@ -323,7 +323,7 @@ def sources() -> None:
     if fold := layout.opened("Authors and links; cite them, and this software", "cite"):
         with fold:
             st.markdown("\n".join(f"- {_said(one)}" for one in SOURCES.values()))
-            entries = [*(one.bibtex for one in SOURCES.values()), software_bibtex()]
+            entries = [*(one.bibtex for one in SOURCES.values()), SOFTWARE.bibtex]
             st.code("\n".join(entries), language="bibtex")
 
 

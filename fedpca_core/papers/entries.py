@@ -249,13 +249,8 @@ class Paper:
             "archiveprefix": "arXiv" if self.arxiv else "",
             "note": "" if self.link else self.note,
         }
-        return bibtex_entry(self.kind, self.key, fields)
-
-
-def bibtex_entry(kind: str, key: str, fields: Mapping[str, str]) -> str:
-    """A BibTeX entry of the fields that are not empty."""
-    body = ",\n".join(f"  {name} = {{{text}}}" for name, text in fields.items() if text)
-    return f"@{kind}{{{key},\n{body}\n}}\n"
+        body = ",\n".join(f"  {name} = {{{text}}}" for name, text in fields.items() if text)
+        return f"@{self.kind}{{{self.key},\n{body}\n}}\n"
 
 
 # ------------------------------------------------------------------ from files

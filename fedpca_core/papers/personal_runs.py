@@ -27,8 +27,6 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     f"{PERSONAL_PCA}, calibrated prior": {"prior": "calibrated"},
 }
 BASELINES: Mapping[str, str] = {ALONE_WORDS: ALONE, SHARED_WORDS: SHARED}
-#: Clients of each figure at the paper's size; what varies has its own values.
-PAPER_CLIENTS: Mapping[str, int] = {"1(a)": 200, "1(b)": 200, "1(c)": 100, "2(a)": 50, "2(b)": 50}
 #: Values at live size, and the most clients there.
 LIVE: Mapping[str, tuple[float, ...]] = {
     "round": (0.2,),
@@ -55,8 +53,8 @@ class Collaborating(Experiment):
     def __init__(self, figure: str, reading: str = "std") -> None:
         self.figure, self.reading = FIGURES[figure], reading
         literal = reading == "literal"
-        self.key = f"perpca-{figure.replace('(', '').replace(')', '')}" + "-literal" * literal
-        self.title = f"Figure {figure}: {self.figure.title}" + ", read literally" * literal
+        self.key = figure + "-literal" * literal
+        self.title = self.figure.title + ", read literally" * literal
         self.varied = "heterogeneity" if self.figure.axis == "round" else self.figure.axis
         self.measure = self.figure.settings.error_on
 
@@ -126,7 +124,7 @@ class Collaborating(Experiment):
         if size == "live":
             base = replace(base, clients=min(base.clients, LIVE_CLIENTS))
         else:
-            base = _beyond(base, clients=PAPER_CLIENTS.get(self.figure.name, base.clients))
+            base = _beyond(base, clients=self.figure.paper_clients or base.clients)
         whole = int(value) if self.varied in ("samples", "clients") else value
         return _beyond(base, **{self.varied: whole})
 

@@ -18,17 +18,16 @@ _AUC = next(one.printed for one in paper("iot").entries if one.id == "area/unsw"
 
 
 @dataclass(frozen=True)
-class PrintedFigure:
-    #: As in "1(a)".
-    name: str
-    title: str
-    point: str
-    #: At a size that answers at once; clients, rounds and pace are smaller than the paper's.
+class PrintedFigure(Preset):
+    """A figure at a size that answers at once: clients, rounds and pace are less than printed."""
+
     settings: PersonaliseSettings
     #: The field along the horizontal axis, or "round".
     axis: str
     #: Its values at paper size; for "round" the heterogeneities that are shown.
     values: tuple[float, ...]
+    #: Clients there, where they are not along the axis.
+    paper_clients: int = 0
 
 
 _PERPCA = said_in("papers/perpca_figures")
@@ -41,14 +40,6 @@ IOT = tuple(
     for name, one in listed(said_in("papers/iot_presets"), AnomalySettings, auc=_AUC)
 )
 PERPCA = (
-    *(
-        Preset(
-            f"perpca-{figure.name.replace('(', '').replace(')', '')}",
-            f"Figure {figure.name}: {figure.title}",
-            figure.point,
-            figure.settings,
-        )
-        for figure in FIGURES.values()
-    ),
+    *FIGURES.values(),
     *(Preset(name, **one) for name, one in listed(_PERPCA["presets"], PersonaliseSettings)),
 )

@@ -32,6 +32,7 @@ from fedpca_core.papers.iot_runs import DATA, RUNS, Bytes, TableReadings
 from fedpca_core.papers.judge import Verdict, judge, read_as, together
 from fedpca_core.papers.measured import Cells
 from fedpca_core.papers.personal_runs import Collaborating
+from fedpca_core.papers.presets import FIGURES as PRINTED
 from fedpca_core.papers.results import shipped
 
 _VARIED = ("vary-features", "vary-samples", "vary-components", "vary-decay")
@@ -55,8 +56,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         *(TableReadings(data) for data in DATA),
         Bytes(),
         *RUNS,
-        *(Collaborating(figure) for figure in ("1(a)", "1(b)", "1(c)", "1(d)", "2(a)", "2(b)")),
-        *(Collaborating(figure, "literal") for figure in ("1(a)", "1(c)", "2(a)", "2(b)")),
+        *map(Collaborating, PRINTED),
+        *(Collaborating(f"perpca-{name}", "literal") for name in ("1a", "1c", "2a", "2b")),
         dfl_runs.StatementsAgainstCases(),
         dfl_runs.FigureOne(),
     )

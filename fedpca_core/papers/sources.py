@@ -2,12 +2,23 @@
 
 from collections.abc import Mapping
 
-from fedpca_core.papers.entries import PAPERS, Paper, bibtex_entry, paper
+from fedpca_core.papers.entries import PAPERS, Paper, paper
 from fedpca_core.settings import Settings
 from fedpca_core.study.parts import names
 from fedpca_core.version import __version__
 
 SOURCES: Mapping[str, Paper] = {key: paper(key) for key in PAPERS}
+#: This software, with the version that runs.
+SOFTWARE = Paper(
+    key="fedpca_laboratory",
+    name="The federated-PCA laboratory",
+    title="The federated-PCA laboratory",
+    year=2026,
+    authors=("{The federated-PCA laboratory authors}",),
+    kind="software",
+    fields={"version": __version__},
+    note="Apache-2.0",
+)
 
 #: Papers by the kind of settings, whatever is chosen there.
 _OF_PAGE = names("page-papers")
@@ -47,15 +58,3 @@ def reference(one: Paper) -> str:
         f"[{identifier}]({one.link})" if one.link else "",
     ]
     return ", ".join(filter(None, parts)) + f". {one.note}" * bool(one.note and not one.link)
-
-
-def software_bibtex() -> str:
-    """BibTeX entry of this software, with the version that runs."""
-    fields = {
-        "author": "{The federated-PCA laboratory authors}",
-        "title": "{The federated-PCA laboratory}",
-        "year": "2026",
-        "version": __version__,
-        "note": "Apache-2.0",
-    }
-    return bibtex_entry("software", "fedpca_laboratory", fields)

@@ -180,7 +180,7 @@ def test_what_is_only_shown_starts_no_run_anew() -> None:
     ],
 )
 def test_figure_1b_at_paper_size_on_one_data_set(variant, options) -> None:
-    figure = papers.FIGURES["1(b)"]
+    figure = papers.FIGURES["perpca-1b"]
     settings = replace(figure.settings, clients=200, rounds=400, pace=1.0, **options)
     measured = outcome(CollaborationSweep().measure(settings, settings.seed, None))
     titles = {PERSONAL: PERSONAL_PCA + variant, ALONE: ALONE_WORDS, SHARED: SHARED_WORDS}
@@ -190,7 +190,7 @@ def test_figure_1b_at_paper_size_on_one_data_set(variant, options) -> None:
 
 
 def test_figure_1a_has_the_paper_s_order_and_its_plateaus() -> None:
-    figure = papers.FIGURES["1(a)"]
+    figure = papers.FIGURES["perpca-1a"]
     found = outcome(PersonalComparison().run(figure.settings))
     last = {key: values[-1] for key, values in found.fresh.items()}
     assert last[PERSONAL] < last[SHARED] < last[ALONE]

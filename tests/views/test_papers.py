@@ -13,7 +13,7 @@ from fedpca_core.__main__ import main
 from fedpca_core.papers.judge import STATED, WORDS, Tried, Verdict
 from fedpca_core.papers.registry import ENTRIES, EXPERIMENTS, verdicts
 from fedpca_core.papers.results import origin, shipped
-from fedpca_core.papers.sources import SOURCES, software_bibtex
+from fedpca_core.papers.sources import SOFTWARE, SOURCES
 from fedpca_core.questions.papers.page import (
     Judged,
     PaperExperiment,
@@ -144,4 +144,4 @@ def test_papers_are_cited():
         assert one.link or one.note
     assert "author =" not in SOURCES["dfl"].bibtex and "no authors" in SOURCES["dfl"].bibtex
     assert SOURCES["faps"].link == "https://arxiv.org/abs/2012.03461"
-    assert software_bibtex().startswith("@software{")
+    assert SOFTWARE.bibtex.startswith("@software{")
