@@ -18,7 +18,7 @@ from fedpca_core.papers.entries import Entry, Paper
 from fedpca_core.papers.experiment import Experiment
 from fedpca_core.papers.judge import STATED, WORDS, Tried, Verdict
 from fedpca_core.papers.registry import EXPERIMENTS, keys_of
-from fedpca_core.papers.results import origin
+from fedpca_core.papers.results import origin, summary
 from fedpca_core.papers.sources import SOFTWARE, SOURCES
 from fedpca_core.questions.papers.page import (
     NO_ROW,
@@ -29,7 +29,7 @@ from fedpca_core.questions.papers.page import (
     overview,
 )
 from fedpca_core.settings import Settings, plural, short
-from fedpca_core.study.panels import Baseline, Curve, Panel
+from fedpca_core.study.panels import Baseline, Curve, Panel, plot
 from fedpca_core.study.parts import names, words
 
 #: The page with the formulas of a paper.
@@ -205,7 +205,7 @@ def experiment(found: Shown, settings: PapersSettings) -> None:
         chart(key=f"paper_{entry.key}", panels=panels)
     for one in found.cells:
         with st.expander(f"What every method needed, at {SIZES[one]}", expanded=one == size):
-            table = summary(found.summary(one))
+            table = needed(summary(found.cells[one]))
             same = table.pop("Seeds")[0] if table["Seeds"].nunique() == 1 else "the"
             figures = [str(name) for name in table if name not in ("Value", "Method")]
             layout.small_table(table, label="What every method needed", numbers=figures)
@@ -235,7 +235,8 @@ def doors(settings: PapersSettings) -> None:
         door(live, "Open it on its own page, with its formulas")
 
 
-def summary(table: pd.DataFrame) -> pd.DataFrame:
+def needed(table: pd.DataFrame) -> pd.DataFrame:
+    """A summary as it is shown."""
     shown = pd.DataFrame({"Method": table["series"]})
     if table["part"].astype(bool).any():
         shown.insert(0, "Value", table["part"])
@@ -248,27 +249,29 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     return shown
 
 
-def _styled(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame, str]]:
-    """Series of a table with their rows and colours, no two alike.
+def _colours(series: pd.Series) -> dict[str, str]:
+    """A colour for each series, no two alike.
 
     The first variant of a method has the method's own, others what these leave.
     """
-    names = [str(name) for name in table["series"].unique()]
+    names = [str(name) for name in series.unique()]
     firsts = {name.split(",")[0]: name for name in reversed(names)}
     own = {name: method for method, name in firsts.items() if palette.knows(method)}
     taken = {palette.style(method).light for method in own.values()}
     left = cycle(f"series {i}" for i, one in enumerate(palette.FALLBACKS) if one.light not in taken)
-    return [(name, table[table["series"] == name], own.get(name) or next(left)) for name in names]
+    return {name: own.get(name) or next(left) for name in names}
 
 
 def _measured(entry: Experiment, found: Shown, size: str) -> list[Panel]:
     """The experiment's measure against what it varies; at its own size with the paper's values."""
-    table = found.spread(size, entry.measure)
-    if table.empty:
+    cells = found.cells[size].query("x.isna() and measure == @entry.measure")
+    if cells.empty:
         return []
+    table = cells.groupby(["part", "series"], sort=False)["result"].median().reset_index()
+    colours = _colours(table["series"])
     curves = [
-        Curve(name, list(part["part"].replace("", SIZES[size])), part["middle"], colour=colour)
-        for name, part, colour in _styled(table)
+        Curve(name, list(rows["part"].replace("", SIZES[size])), rows["result"], colours[name])
+        for name, rows in table.groupby("series", sort=False)
     ]
     marks = {
         f"published, {one.method or one.row}: {one.printed}": one.value
@@ -293,26 +296,20 @@ def _measured(entry: Experiment, found: Shown, size: str) -> list[Panel]:
 
 
 def _curves(entry: Experiment, found: Shown, size: str) -> list[Panel]:
-    points = found.curves(size)
-    panels = []
-    for part in map(str, points["part"].unique()):
-        lines = [
-            Curve(name, line["x"], line["result"], colour=colour)
-            for name, line, colour in _styled(points[points["part"] == part])
-        ]
-        panels.append(
-            Panel.of(
-                "paper-curves",
-                lines,
-                key=f"{entry.key}-curves-{part}",
-                title=f"{entry.varied} {part}".strip()
-                or f"{entry.y_title} against {entry.x_title}".capitalize(),
-                x_title=entry.x_title,
-                y_title=entry.y_title,
-                description=f"{entry.y_title} against {entry.x_title}, {part or entry.title}.",
-            )
+    against = f"{entry.y_title} against {entry.x_title}"
+    points = found.cells[size].dropna(subset="x")
+    return [
+        Panel.of(
+            "paper-curves",
+            plot(rows, "x", "result", "series", colours=_colours(rows["series"]), spread=False),
+            key=f"{entry.key}-curves-{part}",
+            title=f"{entry.varied} {part}".strip() or against.capitalize(),
+            x_title=entry.x_title,
+            y_title=entry.y_title,
+            description=f"{against}, {part or entry.title}.",
         )
-    return panels
+        for part, rows in points.groupby("part", sort=False)
+    ]
 
 
 # ---------------------------------------------------------------------- the papers themselves

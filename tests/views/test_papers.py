@@ -12,7 +12,7 @@ from dashboard.views import papers
 from fedpca_core.__main__ import main
 from fedpca_core.papers.judge import STATED, WORDS, Tried, Verdict
 from fedpca_core.papers.registry import ENTRIES, EXPERIMENTS, verdicts
-from fedpca_core.papers.results import origin, shipped
+from fedpca_core.papers.results import origin, shipped, summary
 from fedpca_core.papers.sources import SOFTWARE, SOURCES
 from fedpca_core.questions.papers.page import (
     Judged,
@@ -51,7 +51,7 @@ def test_the_page_opens_with_a_bar_for_each_paper():
 @pytest.mark.parametrize("key", EXPERIMENTS)
 def test_no_two_bars_of_a_chart_have_one_colour(key):
     for cells in shipped(key).values():
-        colours = [style(colour).light for _, _, colour in papers._styled(cells)]
+        colours = [style(one).light for one in papers._colours(cells["series"]).values()]
         assert len(set(colours)) == min(len(colours), len(FALLBACKS))
 
 
@@ -117,7 +117,7 @@ def test_an_experiment_has_its_chart_and_summary(key):
         *papers._curves(entry, found, found.size),
     ]
     assert panels or not entry.measure
-    assert not papers.summary(found.summary(found.size)).empty
+    assert not papers.needed(summary(found.cells[found.size])).empty
     assert entry.described(found.size)
 
 

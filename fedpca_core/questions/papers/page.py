@@ -12,7 +12,7 @@ import pandas as pd
 from fedpca_core.papers import registry
 from fedpca_core.papers.entries import Entry
 from fedpca_core.papers.judge import WORDS, Tried, Verdict
-from fedpca_core.papers.results import origin, reproduce, shipped, summary
+from fedpca_core.papers.results import origin, reproduce, shipped
 from fedpca_core.papers.sources import SOURCES
 from fedpca_core.settings import Settings, because, choice, number, switch
 from fedpca_core.steps import Run, Step, changed
@@ -205,23 +205,6 @@ class Shown:
     def size(self) -> str:
         """The size that is drawn: the paper's where it was run."""
         return "paper" if "paper" in self.cells else "live" if "live" in self.cells else ""
-
-    def summary(self, size: str) -> pd.DataFrame:
-        """Medians over the seeds: part, series, then a column for each measure, and seeds."""
-        return summary(self.cells[size])
-
-    def spread(self, size: str, measure: str) -> pd.DataFrame:
-        """Median and range over the seeds of one measure: part, series, middle, low, high."""
-        cells = self.cells[size]
-        chosen = cells[cells["x"].isna() & (cells["measure"] == measure)]
-        found = chosen.groupby(["part", "series"], sort=False)["result"]
-        return found.agg(middle="median", low="min", high="max").reset_index()
-
-    def curves(self, size: str) -> pd.DataFrame:
-        """Points of curves: part, series, measure, x, and the median over the seeds."""
-        points = self.cells[size].dropna(subset="x")
-        names = ["part", "series", "measure", "x"]
-        return points.groupby(names, sort=False)["result"].median().reset_index()
 
 
 class PaperExperiment(Study[PapersSettings, Shown]):
