@@ -180,9 +180,9 @@ def _ran(entry: Entry, results: Results) -> bool:
     wanted = (*entry.each, *entry.chain, entry.series)
     stored = results(entry.experiment).values() if entry.experiment else ()
     return any(
-        name in wanted and any(entry.part in ("", part) for _, part in numbers)
+        name in wanted and np.isfinite(cells.take(name, measure, entry.part)).any()
         for cells in stored
-        for (name, _), numbers in cells.numbers.items()
+        for name, measure in cells.numbers
     )
 
 

@@ -15,9 +15,6 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import require
 from fedpca_core.papers.entries import Entry
 
-#: Numbers by (seed, part).
-Numbers = Mapping[tuple[int, str], float]
-
 #: How the values of all parts, in rising order, become one number.
 OVER: Mapping[str, Callable[[Sequence[float]], float]] = {
     "mean": lambda values: sum(values) / len(values),
@@ -39,9 +36,10 @@ COVERED = 0.95
 class Cells:
     """Stored numbers of one experiment at one size."""
 
-    #: By (series, measure), then by (seed, part).
-    numbers: Mapping[tuple[str, str], Numbers]
-    #: In rising order.
+    #: (seeds, parts) float64 by (series, measure), NaN where there is none.
+    numbers: Mapping[tuple[str, str], Array]
+    #: seeds, parts: In rising order.
+    seeds: tuple[int, ...]
     parts: tuple[str, ...]
     #: Whether nothing is drawn, so that one seed is all there is.
     exact: bool = False
@@ -49,18 +47,24 @@ class Cells:
     @classmethod
     def of(cls, table: pd.DataFrame, exact: bool = False) -> Cells:
         """From a tidy table of cells; points of curves are left out."""
-        numbers: dict[tuple[str, str], dict[tuple[int, str], float]] = {}
-        kept = table[table["x"].isna()]
-        columns = (kept[name] for name in ("series", "measure", "seed", "part", "result"))
-        for series, measure, seed, part, result in zip(*columns, strict=True):
-            if not math.isnan(result):
-                numbers.setdefault((series, measure), {})[int(seed), str(part)] = float(result)
-        return cls(numbers, tuple(sorted(kept["part"].astype(str).unique(), key=_rising)), exact)
+        kept = table[table["x"].isna()].astype({"part": str})
+        seeds = tuple(sorted(kept["seed"].unique().tolist()))
+        parts = tuple(sorted(kept["part"].unique(), key=_rising))
+        row, column = (
+            pd.Index(seeds).get_indexer(kept["seed"]),
+            pd.Index(parts).get_indexer(kept["part"]),
+        )
+        numbers = {}
+        for key, at in kept.groupby(["series", "measure"]).indices.items():
+            numbers[key] = np.full((len(seeds), len(parts)), np.nan)
+            numbers[key][row[at], column[at]] = kept["result"].to_numpy()[at]
+        return cls(numbers, seeds, parts, exact)
 
-    def take(self, series: str, measure: str, part: str) -> Numbers:
-        """Numbers of a series, at one part where one is named."""
-        found = self.numbers.get((series, measure), {})
-        return {at: value for at, value in found.items() if part in ("", at[1])}
+    def take(self, series: str, measure: str, part: str) -> Array:
+        """Numbers (seeds, parts) of a series, of one part where one is named."""
+        chosen = [part in ("", name) for name in self.parts]
+        nothing = np.full((len(self.seeds), len(self.parts)), np.nan)
+        return self.numbers.get((series, measure), nothing)[:, chosen]
 
 
 def measured(entry: Entry, cells: Cells) -> Mapping[int, float]:
@@ -73,50 +77,32 @@ def measured(entry: Entry, cells: Cells) -> Mapping[int, float]:
         f"Entry “{entry.id}” takes parts together by “{entry.over}”; choose one of "
         f"{', '.join(OVER)}.",
     )
+    names = entry.chain or entry.each or (entry.series,)
+    ours = np.array([cells.take(name, entry.measure, entry.part) for name in names])
     if entry.chain:
-        links = [cells.take(name, entry.measure, entry.part) for name in entry.chain]
-        return {
-            at[0]: min(one[at] / later[at] for one, later in pairwise(links))
-            for at in _common(links)
-        }
-    found = [_ours(entry, cells, name) for name in (entry.each or (entry.series,))]
-    worst = min if {"at_least", "above"} & entry.holds.keys() else max
-    return {seed: worst(one[seed] for one in found) for seed in _common(found)}
-
-
-def _ours(entry: Entry, cells: Cells, series: str) -> Mapping[int, float]:
-    top = cells.take(series, entry.measure, entry.part)
+        ours = ours[:-1] / ours[1:]
     if entry.against:
         measure, part = entry.against_measure or entry.measure, entry.against_part or entry.part
-        rivals: Sequence[Numbers] = [cells.take(name, measure, part) for name in entry.against]
-        if entry.against_part:  # another than ours: what is compared has the seed alone
-            top, *rivals = (
-                {(seed, ""): value for (seed, _), value in one.items()} for one in (top, *rivals)
-            )
-        compared = {}
-        for at in _common([top, *rivals]):
-            others = [one[at] for one in rivals]
-            if entry.by == "difference":
-                compared[at] = top[at] - max(others)
-            elif min(others) > ZERO:
-                compared[at] = top[at] / min(others)
-        top = compared
-    by_seed: dict[int, dict[str, float]] = {}
-    for (seed, part), value in top.items():
-        by_seed.setdefault(seed, {})[part] = value
-    if not entry.over:
-        return {seed: sum(values.values()) / len(values) for seed, values in by_seed.items()}
-    return {
-        seed: OVER[entry.over]([values[part] for part in cells.parts])
-        for seed, values in by_seed.items()
-        if set(cells.parts) <= values.keys()
-        and ("over" not in entry.over or min(values.values()) > ZERO)
-    }
+        rivals = np.array([cells.take(name, measure, part) for name in entry.against])
+        least = rivals.min(axis=0)
+        ratio = entry.by == "ratio"
+        ours = ours / np.where(least > ZERO, least, np.nan) if ratio else ours - rivals.max(axis=0)
+    unfavourable = min if entry.chain or {"at_least", "above"} & entry.holds.keys() else max
+    found = {}
+    for seed, every in zip(cells.seeds, ours.swapaxes(0, 1), strict=True):
+        values = [_together(entry.over, parts) for parts in every]
+        if not np.isnan(values).any():
+            found[seed] = unfavourable(values)
+    return found
 
 
-def _common(tables: Sequence[Mapping]) -> list:  # type: ignore[type-arg]
-    """Keys that all have, in order."""
-    return sorted(set.intersection(*(set(one) for one in tables)))
+def _together(over: str, parts: Array) -> float:
+    """The values of all parts as one; NaN where some are missing, or divided by nothing."""
+    there = parts[~np.isnan(parts)].tolist()
+    if not over:
+        return sum(there) / len(there) if there else math.nan
+    whole = len(there) == len(parts) and ("over" not in over or min(there) > ZERO)
+    return OVER[over](there) if whole else math.nan
 
 
 def _rising(part: str) -> tuple[float, str]:
