@@ -269,9 +269,10 @@ def _measured(entry: Experiment, found: Shown, size: str) -> list[Panel]:
         return []
     table = cells.groupby(["part", "series"], sort=False)["result"].median().reset_index()
     colours = _colours(table["series"])
+    rows = {name: table[table["series"] == name] for name in colours}
     curves = [
-        Curve(name, list(rows["part"].replace("", SIZES[size])), rows["result"], colours[name])
-        for name, rows in table.groupby("series", sort=False)
+        Curve(name, list(one["part"].replace("", SIZES[size])), one["result"], colours[name])
+        for name, one in rows.items()
     ]
     marks = {
         f"published, {one.method or one.row}: {one.printed}": one.value
@@ -298,6 +299,7 @@ def _measured(entry: Experiment, found: Shown, size: str) -> list[Panel]:
 def _curves(entry: Experiment, found: Shown, size: str) -> list[Panel]:
     against = f"{entry.y_title} against {entry.x_title}"
     points = found.cells[size].dropna(subset="x")
+    parts = {str(part): points[points["part"] == part] for part in points["part"].unique()}
     return [
         Panel.of(
             "paper-curves",
@@ -308,7 +310,7 @@ def _curves(entry: Experiment, found: Shown, size: str) -> list[Panel]:
             y_title=entry.y_title,
             description=f"{against}, {part or entry.title}.",
         )
-        for part, rows in points.groupby("part", sort=False)
+        for part, rows in parts.items()
     ]
 
 

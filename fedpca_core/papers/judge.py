@@ -117,36 +117,37 @@ def judge(entry: Entry, results: Results, anywhere: bool = False) -> Verdict:
     """
     if entry.out_of_scope:
         return Verdict("out of scope", entry.out_of_scope)
-    read = tried, *_ = _readings(entry, results)
+    found = _looked_at(entry, results)
+
+    def said(word: Word, *reasons: str) -> Verdict:
+        return replace(found, word=word, reason=" ".join(filter(None, reasons)))
+
     why = entry.why or entry.decides
     if entry.contradicts:
-        return Verdict("contradicts itself", why, *read)
+        return said("contradicts itself", why)
     if entry.proves == "false":
-        return Verdict("proved false", why, *read)
-    counted = [one for one in tried if one.size == "paper" or anywhere or entry.any_size]
+        return said("proved false", why)
+    counted = [one for one in found.tried if one.size == "paper" or anywhere or entry.any_size]
     agreed = (one for one in counted if one.agrees)
     agreeing = min(agreed, key=lambda one: one.aside, default=None)
     limit = entry.holds.get("at_most", 0.0)
     if agreeing is not None and abs(limit - 1.0) < FAR and 0.0 < agreeing.high < FAR:
-        said = f"The bound is {1 / agreeing.middle:,.0f} times what we saw in the middle seed"
-        reason = f"{said}: no run like ours could contradict it. {entry.why}"
-        return Verdict("undetermined", reason.strip(), *read)
+        times = f"The bound is {1 / agreeing.middle:,.0f} times what we saw in the middle seed"
+        return said("undetermined", f"{times}: no run like ours could contradict it.", entry.why)
     if agreeing is not None and not (entry.other_data or entry.under):
-        read = (agreeing, *(one for one in tried if one != agreeing)), *read[1:]
         stands = agreeing.reading == STATED or entry.proves == "true"
         word: Word = "reproduced" if stands else "reproduced under a reading"
-        return Verdict(word, f"{_held(entry, agreeing)} {entry.why}".strip(), *read)
+        tried = agreeing, *(one for one in found.tried if one != agreeing)
+        return replace(said(word, _held(entry, agreeing), entry.why), tried=tried)
     if entry.proves in ("true", "cases"):
         word = "reproduced under a reading" if entry.under else "reproduced"
-        under = f"Under {entry.under}." if entry.under else ""
-        return Verdict(word, " ".join(filter(None, (under, _held(entry), why))), *read)
+        return said(word, f"Under {entry.under}." * bool(entry.under), _held(entry), why)
     stated = [one for one in counted if one.reading == STATED]
     if entry.counterexample and stated and not stated[0].wide:
-        return Verdict("proved false", why, *read)
-    reasons = _open(entry, counted, *read)
-    if reasons:
-        return Verdict("undetermined", " ".join([*reasons, entry.why]).strip(), *read)
-    return Verdict("differs", why, *read)
+        return said("proved false", why)
+    if reasons := _open(entry, counted, found):
+        return said("undetermined", *reasons, entry.why)
+    return said("differs", why)
 
 
 def _held(entry: Entry, found: Tried | None = None) -> str:
@@ -186,17 +187,11 @@ def _ran(entry: Entry, results: Results) -> bool:
     )
 
 
-def _open(
-    entry: Entry,
-    counted: list[Tried],
-    tried: tuple[Tried, ...],
-    untried: tuple[str, ...],
-    unreached: tuple[str, ...],
-) -> list[str]:
+def _open(entry: Entry, counted: list[Tried], found: Verdict) -> list[str]:
     """What keeps a verdict from being said; empty where nothing does."""
-    if not tried and entry.open:
+    if not found.tried and entry.open:
         return [entry.open]
-    if not tried:
+    if not found.tried:
         run = entry.experiment and (entry.holds or entry.within or entry.points)
         return ["Its run is not stored yet." if run else "No check of it is stored yet."]
     reasons = list(filter(None, (entry.open, entry.other_data)))
@@ -216,19 +211,18 @@ def _open(
     if few:
         where = f" in {few} of {len(counted)} readings" * (len(counted) > 1)
         reasons.append(f"Ours is from fewer than {SEEDS} seeds{where}.")
-    for names, what in ((unreached, "whose runs did not get there"), (untried, "without a run")):
+    gone = (found.unreached, "whose runs did not get there"), (found.untried, "without a run")
+    for names, what in gone:
         if names:
             some = "; ".join(names[:3]) + ("; ..." if len(names) > 3 else "")
             reasons.append(f"Readings {what}: {len(names)} ({some}).")
     return reasons
 
 
-def _readings(
-    entry: Entry, results: Results
-) -> tuple[tuple[Tried, ...], tuple[str, ...], tuple[str, ...]]:
-    """Every reading that applies: those with a result, and the names of the others."""
+def _looked_at(entry: Entry, results: Results) -> Verdict:
+    """Every reading that applies, with its result where there is one; nothing is said yet."""
     if not (entry.holds or entry.within or entry.points):
-        return (), tuple(one.name for one in entry.readings), ()
+        return Verdict("undetermined", "", untried=tuple(one.name for one in entry.readings))
     tried, untried, unreached = [], [], []
     if not entry.open:
         found = _tried(STATED, entry, results)
@@ -250,7 +244,7 @@ def _readings(
             unreached.append(reading.name)
         else:
             untried.append(reading.name)
-    return tuple(tried), tuple(untried), tuple(unreached)
+    return Verdict("undetermined", "", tuple(tried), tuple(untried), tuple(unreached))
 
 
 def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[str, Verdict]:
@@ -325,7 +319,7 @@ def _tried(name: str, entry: Entry, results: Results) -> Tried | None:
         ours: Array = np.array(list(measured(entry, cells[size]).values()))
         if len(ours):
             low, high = interval(ours, entry.by != "difference", entry.unit[:1] == "%")
-            agrees, wide = agreement(entry, ours)
+            agrees, wide = _agreement(entry, ours, low, high)
             if len(ours) < SEEDS and not cells[size].exact:
                 agrees, wide = False, wide or agrees
             spread = float(np.median(ours)), low, high, len(ours)
@@ -333,11 +327,12 @@ def _tried(name: str, entry: Entry, results: Results) -> Tried | None:
     return None
 
 
-def agreement(entry: Entry, ours: Array) -> tuple[bool, bool]:
+def _agreement(entry: Entry, ours: Array, low: float, high: float) -> tuple[bool, bool]:
     """Whether ours agrees, and whether its interval is too wide to say so.
 
     Raises InvalidInput: a limit that there is not.
     """
+    middle = float(np.median(ours))
     if entry.kind != "number":
         for name in entry.holds:
             require(
@@ -348,12 +343,9 @@ def agreement(entry: Entry, ours: Array) -> tuple[bool, bool]:
         held = [all(within(value, of) for within, of in limits) for value in ours.tolist()]
         if not entry.holds.get("usually"):
             return all(held), False
-        median = float(np.median(ours))
-        usual = all(within(median, of) for within, of in limits)
+        usual = all(within(middle, of) for within, of in limits)
         most = float(np.mean(held)) >= MOST
         return usual and most, usual and not most
-    low, high = interval(ours, entry.by != "difference", entry.unit[:1] == "%")
-    middle = float(np.median(ours))
     if entry.points:
         wide = max(high - middle, middle - low) > entry.points
         low, high = low - entry.points, high + entry.points

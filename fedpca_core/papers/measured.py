@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,7 +55,7 @@ class Cells:
             pd.Index(seeds).get_indexer(kept["seed"]),
             pd.Index(parts).get_indexer(kept["part"]),
         )
-        numbers = {}
+        numbers: dict[Any, Array] = {}
         for key, at in kept.groupby(["series", "measure"]).indices.items():
             numbers[key] = np.full((len(seeds), len(parts)), np.nan)
             numbers[key][row[at], column[at]] = kept["result"].to_numpy()[at]
