@@ -1,13 +1,13 @@
 """The theory of deterministic federated learning: its statements and its figure, checked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from fedpca_core.consensus import bounds, operators, verdicts
 from fedpca_core.consensus.problems import scalar_pair
-from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
+from fedpca_core.papers.experiment import Cell, Experiment, Number, Piece, Size
 from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.steps import Part, Step
 
@@ -26,12 +26,9 @@ class StatementsAgainstCases(Experiment):
     key, title, source = "dfl-statements", "Statements against exact worst cases", "dfl"
     sizes = ("live",)
 
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
-        fixed: dict[str, Any] = {
-            "conditions": list(verdicts.CONDITIONS),
-            "claims": [_series(claim) for claim in verdicts.CLAIMS],
-        }
-        return [Cell("", "", seed, {**fixed, "family_seed": seed}) for seed in range(seeds)]
+    def pieces(self, size: Size) -> Iterable[Piece]:
+        claims = [_series(claim) for claim in verdicts.CLAIMS]
+        yield "", "", {"conditions": list(verdicts.CONDITIONS), "claims": claims}
 
     def described(self, size: Size) -> str:
         return "Two to four clients, condition numbers 1.5 to 1000; no size is the paper's"
@@ -53,10 +50,10 @@ class FigureOne(Experiment):
 
     key, title, source = "dfl-figure-1", "Figure 1: the factor against the penalty", "dfl"
     x_title, y_title = "penalty r", "factor of a round"
-    sizes = ("live",)
+    sizes, exact = ("live",), True
 
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
-        return [Cell("", "", 0, {"low": LOW, "high": HIGH, "penalties": FOLLOWED.tolist()})]
+    def pieces(self, size: Size) -> Iterable[Piece]:
+        yield "", "", {"low": LOW, "high": HIGH, "penalties": FOLLOWED.tolist()}
 
     def described(self, size: Size) -> str:
         return f"λ = {LOW:g}, L = {HIGH:g}, r from 0 to {FOLLOWED[-1]:g}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -74,6 +74,10 @@ class Cell:
         }
 
 
+#: Part and series of cells, and their configuration.
+Piece = tuple[str, str, Mapping[str, Any]]
+
+
 class Experiment(ABC):
     """A table or figure of a paper.
 
@@ -83,6 +87,9 @@ class Experiment(ABC):
         without a measure.
     ``x_title``, ``y_title``: Axes of its curves.
     ``sizes``: Those that there are.
+    ``exact``: Whether nothing is drawn, so that one seed is all there is.
+    ``seed_by_seed``: Whether all pieces are run from one seed before the next, as where it draws
+        the data; else each piece is run from every seed before the next.
     """
 
     key: str
@@ -93,13 +100,21 @@ class Experiment(ABC):
     measure: str = ""
     varied: str = ""
     sizes: tuple[Size, ...] = ("live", "paper")
+    exact: ClassVar[bool] = False
+    seed_by_seed: ClassVar[bool] = False
 
     @abstractmethod
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
-        """What is run, the most telling first.
+    def pieces(self, size: Size) -> Iterable[Piece]:
+        """What is run from every seed, the most telling first.
 
         Raises InvalidInput: there is no such size.
         """
+
+    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+        pieces, drawn = list(self.pieces(size)), range(1 if self.exact else seeds)
+        if self.seed_by_seed:
+            return [Cell(part, series, seed, on) for seed in drawn for part, series, on in pieces]
+        return [Cell(part, series, seed, on) for part, series, on in pieces for seed in drawn]
 
     @abstractmethod
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:

@@ -5,7 +5,7 @@ start, on which round counts depend. Rounds stream by, nothing but their measure
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from fedpca_core.arrays import Array
 from fedpca_core.attacks import scores
 from fedpca_core.errors import require
 from fedpca_core.papers.counted import Leading, Pooled
-from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
+from fedpca_core.papers.experiment import Cell, Experiment, Number, Piece, Size
 from fedpca_core.papers.faps import FapsPreset, preset
 from fedpca_core.problems import Problem
 from fedpca_core.problems.data_sets import DATA_SETS
@@ -99,15 +99,12 @@ class FapsConvergence(Experiment):
         self.varied = self.preset.varied
         self._problem: tuple[object, Problem] | None = None
 
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
-        found = []
+    def pieces(self, size: Size) -> Iterable[Piece]:
         for value in self._values(size):
             text = f"{value:.6g}" if isinstance(value, float) else str(value)
-            part = "" if value is None else text
             for series in self.methods:
                 depends = {**self._fields(size, value), "series": series, **self.read_at}
-                found += [Cell(part, series, seed, depends) for seed in range(seeds)]
-        return found
+                yield "" if value is None else text, series, depends
 
     def described(self, size: Size) -> str:
         fields = self._fields(size, None)
@@ -380,15 +377,11 @@ class Recovered(Experiment):
         self.measure = "recovered" if growing else ""
         self.varied = "features" if growing else ""
 
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
-        methods = ("SSI",) if self.growing else ("SSI", "FAPS")
-        found = []
+    def pieces(self, size: Size) -> Iterable[Piece]:
         for features in self._features(size):
-            part, fields = str(features) if self.growing else "", self._fields(size, features)
-            for method in methods:
-                depends = {**fields, "method": method}
-                found += [Cell(part, method, seed, depends) for seed in range(seeds)]
-        return found
+            for method in ("SSI",) if self.growing else ("SSI", "FAPS"):
+                depends = {**self._fields(size, features), "method": method}
+                yield str(features) if self.growing else "", method, depends
 
     def described(self, size: Size) -> str:
         words = [f"{name} {value}" for name, value in self._fields(size, 0).items() if value]

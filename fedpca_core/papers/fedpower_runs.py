@@ -3,16 +3,17 @@
 A cell's seed draws data, start and noise: the paper does not say how many data sets it used.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import largest_sine
-from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
+from fedpca_core.papers.experiment import Cell, Experiment, Number, Piece, Size
 from fedpca_core.papers.fedpower import (
     CLIENTS,
     DELTA,
@@ -68,19 +69,17 @@ class Panels(Experiment):
     x_title = "communication"
     y_title = "sine of the largest angle"
     measure, varied = "plateau", "panel"
+    seed_by_seed = True
 
     def __init__(self, key: str, title: str, panels: Sequence[FigurePanel]) -> None:
         self.key, self.title, self.panels = key, title, tuple(panels)
         self.model = self.panels[0].model
 
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+    def pieces(self, size: Size) -> Iterable[Piece]:
         given = {"model": self.model, "size": str(MODELS[self.model].sizes[size])}
-        return [
-            Cell(panel.key, variant.label, seed, given | {"calibration": panel.calibration})
-            for seed in range(seeds)
-            for panel in self.panels
-            for variant in panel.variants
-        ]
+        for panel in self.panels:
+            for variant in panel.variants:
+                yield panel.key, variant.label, given | {"calibration": panel.calibration}
 
     def described(self, size: Size) -> str:
         return _words(MODELS[self.model], size)
@@ -108,16 +107,13 @@ class FixedGaps(Experiment):
 
     key, title, source = "fedpower-gaps", "Local steps p = 1 … 12 and alignment", "fedpower"
     measure, varied = "final", "period"
+    seed_by_seed = True
 
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+    def pieces(self, size: Size) -> Iterable[Piece]:
         given = {"size": str(MODELS["spiked"].sizes[size]), "products": FIXED_PRODUCTS}
-        return [
-            Cell(str(period), f"ε = {epsilon:g}, {words}", seed, given)
-            for seed in range(seeds)
-            for period in GAPS
-            for epsilon in (*EPSILONS[::2], float("inf"))
-            for words in ("aligned", "not aligned")
-        ]
+        for period, epsilon in product(GAPS, (*EPSILONS[::2], float("inf"))):
+            for words in ("aligned", "not aligned"):
+                yield str(period), f"ε = {epsilon:g}, {words}", given
 
     def described(self, size: Size) -> str:
         return _words(MODELS["spiked"], size, FIXED_PRODUCTS)
@@ -141,15 +137,13 @@ class Noise(Experiment):
 
     key, title, source = "fedpower-noise", "The noise of Theorem 6", "fedpower"
     measure, varied = "times_exact", "epsilon"
-    sizes = ("paper",)
+    sizes, exact = ("paper",), True
 
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+    def pieces(self, size: Size) -> Iterable[Piece]:
         require(size == "paper", "The noise does not depend on the size; use --paper-size.")
-        return [
-            Cell(f"{epsilon:g}", words, 0, {"model": model, "epsilon": epsilon})
-            for words, model in (("Model I", "spiked"), ("Model II", "blocks"))
-            for epsilon in EPSILONS
-        ]
+        for words, model in (("Model I", "spiked"), ("Model II", "blocks")):
+            for epsilon in EPSILONS:
+                yield f"{epsilon:g}", words, {"model": model, "epsilon": epsilon}
 
     def described(self, size: Size) -> str:
         return f"both models at the paper's size, T = {PRODUCTS} local products, δ = {DELTA:g}"

@@ -5,7 +5,7 @@ the participants and what is random in a rival; the split of the records is that
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import orthonormalise, remove_span
 from fedpca_core.papers.entries import paper
-from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
+from fedpca_core.papers.experiment import Cell, Experiment, Number, Piece, Size
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate, stream
@@ -103,17 +103,14 @@ class Runs(Experiment):
     drawn: bool = False
     sizes: tuple[Size, ...] = ("live", "paper")
 
-    source = "iot"
+    source, seed_by_seed = "iot", True
     x_title, y_title = "communication round", "distance to centralised PCA (mean sine)"
 
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+    def pieces(self, size: Size) -> Iterable[Piece]:
         fixed = {"size": size, **self.shared} | ({"penalty": self.penalty} if self.penalty else {})
-        return [
-            Cell(part, series, seed, {**fixed, **fields})
-            for seed in range(seeds)
-            for part, every in self.changed.items()
-            for series, fields in every.items()
-        ]
+        for part, every in self.changed.items():
+            for series, fields in every.items():
+                yield part, series, {**fixed, **fields}
 
     def described(self, size: Size) -> str:
         c = self._settings(size, {}, 0)
@@ -262,23 +259,19 @@ class TableReadings(Experiment):
     averaged, each at its own threshold.
     """
 
-    source = "iot"
-    sizes = ("paper",)
+    source, sizes = "iot", ("paper",)
+    seed_by_seed = True
 
     def __init__(self, data: str) -> None:
         self.data = data
         self.key, self.title = f"iot-readings-{data}", f"Table I on {DATA[data]}, every reading"
         self.varied = "setting"
 
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
-        return [
-            Cell(part, series, seed, {"data": self.data, **fields})
-            for seed in range(seeds)
-            for part, fields in {**SETTINGS, **TRAININGS}.items()
-            for series in (*_SUBSPACES, "Self-learning PCA", "Norm only", *NETWORKS)
-            if (series in NETWORKS or part in SETTINGS)
-            and (series in _SUBSPACES or "scripts" not in part)
-        ]
+    def pieces(self, size: Size) -> Iterable[Piece]:
+        for part, fields in {**SETTINGS, **TRAININGS}.items():
+            others = () if "scripts" in part else ("Self-learning PCA", "Norm only", *NETWORKS)
+            for series in (*_SUBSPACES, *others) if part in SETTINGS else NETWORKS:
+                yield part, series, {"data": self.data, **fields}
 
     def described(self, size: Size) -> str:
         return (
@@ -367,15 +360,13 @@ class Bytes(Experiment):
 
     key, title, source = "iot-bytes", "Numbers in one upload, bytes in training", "iot"
     measure, varied = "ratio", "rank"
-    sizes = ("paper",)
+    sizes, exact = ("paper",), True
 
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+    def pieces(self, size: Size) -> Iterable[Piece]:
         fixed = {"features": FEATURES, "clients": 100, "records": RECORDS, "card": CARD}
-        return [
-            Cell(f"k = {rank}", name, 0, {"rank": rank, **fixed})
-            for rank in UPLOADED
-            for name in (*NETWORKS, "FedPG", "FedPE")
-        ]
+        for rank in UPLOADED:
+            for name in (*NETWORKS, "FedPG", "FedPE"):
+                yield f"k = {rank}", name, {"rank": rank, **fixed}
 
     def described(self, size: Size) -> str:
         return f"UNSW-NB15's {FEATURES} features, float32 on both sides"

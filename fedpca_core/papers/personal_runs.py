@@ -4,7 +4,7 @@ A cell's seed draws its data set. The number that the captions print as a varian
 standard deviation, unless an experiment says otherwise.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedpca_core.metrics import personal as metrics
-from fedpca_core.papers.experiment import Cell, Experiment, Number, Size
+from fedpca_core.papers.experiment import Cell, Experiment, Number, Piece, Size
 from fedpca_core.papers.presets import FIGURES
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.questions.personalise.settings import ALONE, SHARED, PersonaliseSettings
@@ -58,15 +58,12 @@ class Collaborating(Experiment):
         self.varied = "heterogeneity" if self.figure.axis == "round" else self.figure.axis
         self.measure = self.figure.settings.error_on
 
-    def cells(self, size: Size, seeds: int) -> Sequence[Cell]:
+    def pieces(self, size: Size) -> Iterable[Piece]:
         names = ("features", "components", "clients", "samples", "heterogeneity", "reading")
-        found = []
         for value in self._values(size):
             settings = self._settings(size, value, 0)
-            fields = {name: getattr(settings, name) for name in names}
             for series in (*VARIANTS, *BASELINES):
-                found += [Cell(f"{value:g}", series, seed, fields) for seed in range(seeds)]
-        return found
+                yield f"{value:g}", series, {name: getattr(settings, name) for name in names}
 
     def described(self, size: Size) -> str:
         c = self._settings(size, self._values(size)[0], 0)

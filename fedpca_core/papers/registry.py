@@ -25,7 +25,7 @@ import pandas as pd
 from fedpca_core.errors import require, require_known
 from fedpca_core.papers import dfl_runs, fedpower_runs
 from fedpca_core.papers.entries import PAPERS, Entry, paper
-from fedpca_core.papers.experiment import Experiment, Size
+from fedpca_core.papers.experiment import Experiment
 from fedpca_core.papers.faps_runs import FapsConvergence, Recovered, Stopped
 from fedpca_core.papers.fedpower import FIGURES, MODEL_II, RAW_PANELS, figure
 from fedpca_core.papers.iot_runs import DATA, RUNS, Bytes, TableReadings
@@ -122,16 +122,10 @@ def _cells(key: str, tables: Tables) -> Mapping[str, Cells]:
                 one[size].assign(part=f"{name} " * (len(found) > 1) + one[size]["part"])
                 for name, one in found.items()
             ),
-            all(_exact(name, size) for name in found),
+            all(EXPERIMENTS[name].exact for name in found),
         )
         for size in set.intersection(*(set(one) for one in found.values()))
     }
-
-
-@cache
-def _exact(key: str, size: Size) -> bool:
-    """Whether an experiment draws nothing, so that it has one seed only."""
-    return {cell.seed for cell in EXPERIMENTS[key].cells(size, 2)} == {0}
 
 
 def verdicts_of(entries: Collection[Entry], tables: Tables | None = None) -> Mapping[str, Verdict]:

@@ -12,7 +12,7 @@ from fedpca_core.__main__ import main
 from fedpca_core.errors import InvalidInput
 from fedpca_core.papers import iot_runs, personal_runs
 from fedpca_core.papers import results as runner
-from fedpca_core.papers.experiment import Cell, Experiment, Number
+from fedpca_core.papers.experiment import Experiment, Number
 from fedpca_core.papers.registry import ENTRIES, EXPERIMENTS, quote, results
 from fedpca_core.papers.results import commit, reproduce, shipped, write_results
 from fedpca_core.questions.papers.page import PapersSettings
@@ -28,12 +28,8 @@ class Squares(Experiment):
     def __init__(self):
         self.computed = []
 
-    def cells(self, size, seeds):
-        return [
-            Cell(str(value), "square", seed, {"value": value, "size": size})
-            for value in (2, 3)
-            for seed in range(seeds)
-        ]
+    def pieces(self, size):
+        return [(str(value), "square", {"value": value, "size": size}) for value in (2, 3)]
 
     def described(self, size):
         return size
