@@ -11,6 +11,7 @@ from typing import Any
 
 from fedpca_core.errors import require, require_known
 from fedpca_core.papers.entries import Entry, paper
+from fedpca_core.papers.experiment import Size
 from fedpca_core.problems import Problem, decay_spectrum, images, samples_per_client
 from fedpca_core.settings import Value, said_in
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
@@ -67,6 +68,24 @@ class FapsPreset(Preset):
             one for one in paper("faps").entries if place and one.id.startswith(f"{place}/")
         )
 
+    def fields(self, size: Size, value: Value | None = None) -> Fields:
+        """Everything that the data depend on.
+
+        Raises InvalidInput: the paper has no such experiment, or a value where nothing varies.
+        """
+        if size == "paper":
+            require(
+                len(self.paper) > 0,
+                f"“{self.title}” is not an experiment of the paper; it has a live size only.",
+            )
+            return {**self.paper, **self._varied(value)}
+        settings = self.configuration(value)
+        spectra = {"decay_geometric": "decay", "decay_arithmetic": "condition"}
+        names = ["problem", "clients", "components"]
+        if settings.problem in spectra:
+            names += ["features", "samples", "sizes", spectra[settings.problem]]
+        return {name: getattr(settings, name) for name in names}
+
     def paper_problem(self, value: Value | None = None, leading: int | None = None) -> Problem:
         """The problem at the paper's size: up to 4 GiB of data and a minute to generate.
 
@@ -74,11 +93,7 @@ class FapsPreset(Preset):
 
         Raises InvalidInput: the paper has no such experiment, or image data are not there.
         """
-        require(
-            len(self.paper) > 0,
-            f"“{self.title}” is not an experiment of the paper; it has a live size only.",
-        )
-        wanted = {**self.paper, **self._varied(value)}
+        wanted = self.fields("paper", value)
         if wanted["problem"] not in ("decay_geometric", "decay_arithmetic"):
             return images(wanted["problem"], wanted["clients"])
         geometric = wanted["problem"] == "decay_geometric"

@@ -18,7 +18,6 @@ from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.algorithms.ssi import SSI, LocalPower
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import scores
-from fedpca_core.errors import require
 from fedpca_core.papers.counted import Leading, Pooled
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Piece, Size
 from fedpca_core.papers.faps import FapsPreset, preset
@@ -103,11 +102,11 @@ class FapsConvergence(Experiment):
         for value in self._values(size):
             text = f"{value:.6g}" if isinstance(value, float) else str(value)
             for series in self.methods:
-                depends = {**self._fields(size, value), "series": series, **self.read_at}
+                depends = {**self.preset.fields(size, value), "series": series, **self.read_at}
                 yield "" if value is None else text, series, depends
 
     def described(self, size: Size) -> str:
-        fields = self._fields(size, None)
+        fields = self.preset.fields(size, None)
         shown = [PROBLEMS[str(fields["problem"])].lower()]
         shown += [f"{words} {fields[name]}" for name, words in _WORDS.items() if name in fields]
         varied = f"; {self.preset.varied} varied" * bool(self.preset.varied)
@@ -116,7 +115,7 @@ class FapsConvergence(Experiment):
         return ", ".join(shown) + varied + left
 
     def needs(self, size: Size) -> tuple[str, ...]:
-        problems = {str(self._fields(size, value)["problem"]) for value in self._values(size)}
+        problems = {str(self.preset.fields(size, value)["problem"]) for value in self._values(size)}
         return tuple(sorted(problems & DATA_SETS.keys()))
 
     def live(self) -> ConvergeSettings:
@@ -125,25 +124,32 @@ class FapsConvergence(Experiment):
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
         yield Step(0.0, f"{cell.name}: preparing the data")
         problem, algorithm, features = self._prepared(cell, size)
-        how: dict[str, Any] = {"timed": not self._counted(size), "features": features}
-        how["longest"] = self.preset.longest
+        how: dict[str, Any] = {"features": features, "longest": self.preset.longest}
+        how["timed"] = not (size == "paper" and self.preset.counted)
         printed = self._printed_error(cell.series)
         return (yield from measure_run(problem, algorithm, cell, printed, **how))
 
-    def _counted(self, size: Size) -> bool:
-        """Whether runs are counted and not timed, so that what is known may be left out."""
-        return size == "paper" and self.preset.counted
-
     def _prepared(self, cell: Cell, size: Size) -> tuple[Problem, Algorithm, int]:
-        """A cell's problem, its method, and all features, of which the problem may have fewer."""
+        """A cell's problem, its method, and all features, of which the problem may have fewer.
+
+        The last problem is kept, since all its cells follow each other.
+        """
         value = cell.configuration.get(self.preset.varied)
-        problem = self._made(size, value)
+        if self._problem is None or self._problem[0] != (size, value):
+            self._problem = None  # before the next one is made: two of them may not fit
+            problem = (
+                self.preset.paper_problem(value, leading=self._leading(size, value))
+                if size == "paper"
+                else build_problem(self.preset.configuration(value))
+            )
+            self._problem = (size, value), problem
+        problem = self._problem[1]
         algorithm = COMPARED[cell.series](int(cell.configuration["components"]))
-        if not self._counted(size):
+        if size == "live" or not self.preset.counted:
             return problem, algorithm, problem.features
         if algorithm.near == "power":
             algorithm = Pooled(algorithm, problem.covariance)
-        features = int(self._fields(size, value).get("features", problem.features))
+        features = int(self.preset.fields(size, value).get("features", problem.features))
         if problem.features < features:
             algorithm = Leading(algorithm, features)
         return problem, algorithm, features
@@ -159,45 +165,15 @@ class FapsConvergence(Experiment):
 
         Beside those that count there are as many as the start has columns (`Leading`).
         """
-        fields = self._fields(size, value)
-        if not self._counted(size) or "decay" not in fields:
+        fields = self.preset.fields(size, value)
+        if size == "live" or not self.preset.counted or "decay" not in fields:
             return None
         roots = singular_values(fields["features"], fields["decay"], None)
         kept = int((roots > self.negligible).sum()) + int(fields["components"])
         return kept if kept < len(roots) else None
 
-    # ------------------------------------------------------------------ configurations
     def _values(self, size: Size) -> Sequence[Value | None]:
         return (self.preset.paper_values if size == "paper" else self.preset.values) or (None,)
-
-    def _fields(self, size: Size, value: Value | None) -> dict[str, Any]:
-        """Everything that the data depend on."""
-        varied = {} if value is None else {self.preset.varied: value}
-        if size == "paper":
-            require(
-                len(self.preset.paper) > 0,
-                f"“{self.title}” is not an experiment of the paper; leave --paper-size out.",
-            )
-            return {**self.preset.paper, **varied}
-        settings = self.preset.configuration(value)
-        spectra = {"decay_geometric": "decay", "decay_arithmetic": "condition"}
-        names = ["problem", "clients", "components"]
-        if settings.problem in spectra:
-            names += ["features", "samples", "sizes", spectra[settings.problem]]
-        return {name: getattr(settings, name) for name in names}
-
-    def _made(self, size: Size, value: Value | None) -> Problem:
-        """The problem; the last one is kept, since all its cells follow each other."""
-        key = size, value
-        if self._problem is None or self._problem[0] != key:
-            self._problem = None  # before the next one is made: two of them may not fit
-            problem = (
-                self.preset.paper_problem(value, leading=self._leading(size, value))
-                if size == "paper"
-                else build_problem(self.preset.configuration(value))
-            )
-            self._problem = key, problem
-        return self._problem[1]
 
 
 class Stopped(FapsConvergence):
@@ -215,6 +191,7 @@ class Stopped(FapsConvergence):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.key, self.title, self.measure = f"{name}-stops", f"{self.title}: where runs stop", ""
+        self.preset = replace(self.preset, counted=True)
 
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
         yield Step(0.0, f"{cell.name}: preparing the data")
@@ -248,9 +225,6 @@ class Stopped(FapsConvergence):
             for measure, value in zip(("rounds", "kkt", "relative_error"), values, strict=True)
         ]
 
-    def _counted(self, size: Size) -> bool:
-        return size == "paper"
-
 
 def _rounds(
     problem: Problem, algorithm: Algorithm, seed: int, longest: int | None = None
@@ -270,7 +244,7 @@ def measure_run(
     printed_error: float,
     *,
     timed: bool = True,
-    features: int | None = None,
+    features: int = 0,
     longest: int = LONGEST,
 ) -> Part[Sequence[Number]]:
     """Run a method until it is accurate and its stopping rule has fired; what it needed.
@@ -288,7 +262,7 @@ def measure_run(
     errors: list[float] = []
     bare: list[float] = []
     before = float("nan")
-    rows = 1.0 if features is None else features / problem.features
+    rows = (features or problem.features) / problem.features
     for entry, error, kkt, value in _rounds(problem, algorithm, cell.seed, longest):
         spent["rounds"] = float(entry.index)
         spent["bytes"] += rows * (entry.bytes_up + entry.bytes_down)
