@@ -328,12 +328,9 @@ DONE = 1e-5
 SPARE = 6
 #: Bytes of messages that are kept of the longest run.
 MESSAGES = 10**10
-#: The paper's sizes; five clients are ours.
-PAPER = {"features": 1000, "records": 10_000, "components": 100, "clients": 5}
-GROWING: dict[Size, tuple[int, ...]] = {
-    "paper": (1000, 2000, 3000, 4000, 5000),
-    "live": (20, 30, 40, 50, 60),
-}
+#: The paper's sizes; five clients are ours. Features are those of Figure 1(a), then of 1(b).
+PAPER = {"records": 10_000, "components": 100, "clients": 5}
+FEATURES = (1000, 2000, 3000, 4000, 5000)
 
 
 class Recovered(Experiment):
@@ -346,10 +343,11 @@ class Recovered(Experiment):
     source = "faps"
     x_title, y_title = "communication round", "error, KKT violation"
 
-    def __init__(self, key: str, title: str, growing: bool) -> None:
-        self.key, self.title, self.growing = key, title, growing
-        self.measure = "recovered" if growing else ""
-        self.varied = "features" if growing else ""
+    def __init__(self, key: str, title: str) -> None:
+        self.key, self.title, self.preset = key, title, preset(key)
+        self.varied = self.preset.varied
+        self.growing = bool(self.varied)
+        self.measure = "recovered" if self.growing else ""
 
     def pieces(self, size: Size) -> Iterable[Piece]:
         for features in self._features(size):
@@ -362,7 +360,7 @@ class Recovered(Experiment):
         return f"{', '.join(words)}, features {', '.join(map(str, self._features(size)))}"
 
     def live(self) -> ConvergeSettings:
-        return preset(self.key).configuration()
+        return self.preset.configuration()
 
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
         yield Step(0.0, f"{cell.name}: preparing the data")
@@ -387,37 +385,31 @@ class Recovered(Experiment):
                 break
         # Where nothing else is asked of SSI, the sum of its answers is known beforehand.
         quick = Pooled(method, problem.covariance) if self.growing else method
-        kkt: list[float] = []
+        kkt: dict[int, float] = {}
         for entry, _, violation, _ in _rounds(problem, quick, cell.seed):
-            kkt.append(violation)
+            kkt[entry.index] = violation
             if entry.index and violation <= DONE:
                 break
             if entry.index % 20 == 0:
                 said = f"{cell.name}: round {entry.index}, KKT violation {violation:.1e}"
                 yield Step(0.75, said)
-        reached = [index for index, error in errors.items() if error <= DONE]
-        settled = [index for index, value in enumerate(kkt) if index and value <= DONE]
         measures = {
-            "recovered": float(reached[0]) if reached else float("nan"),
-            "converged": float(settled[0]) if settled else float("nan"),
+            "recovered": _first_done(errors),
+            "converged": _first_done(kkt),
             "least_error": min(list(errors.values())[-SPARE:]),
         }
         numbers = Number.each(cell.series, measures)
         if not self.growing and cell.seed == 0:
-            step = max(1, len(kkt) // 60)
-            curves = {
-                "the server's error": errors,
-                "KKT violation": dict([*enumerate(kkt)][::step]),
-            }
-            for name, curve in curves.items():
+            thinned = dict([*kkt.items()][:: max(1, len(kkt) // 60)])
+            for name, curve in {"the server's error": errors, "KKT violation": thinned}.items():
                 shown = f"{cell.series}, {name}"
                 numbers += [Number(shown, "error", e, float(i)) for i, e in curve.items()]
         return numbers
 
-    def _features(self, size: Size) -> tuple[int, ...]:
-        if self.growing:
-            return GROWING[size]
-        return (PAPER["features"],) if size == "paper" else (self.live().features,)
+    def _features(self, size: Size) -> Sequence[Any]:
+        if size == "paper":
+            return FEATURES if self.growing else FEATURES[:1]
+        return self.preset.values or (self.live().features,)
 
     def _fields(self, size: Size, features: int) -> dict[str, Any]:
         if size == "paper":
@@ -440,3 +432,8 @@ class Recovered(Experiment):
         clients = int(fields["clients"])
         shape = int(fields["features"]), int(fields["records"]) // clients
         return from_blocks([generator.standard_normal(shape) for _ in range(clients)])
+
+
+def _first_done(curve: Mapping[int, float]) -> float:
+    """The first round after the start with a value that counts as done; NaN for none."""
+    return next((float(at) for at, value in curve.items() if at and value <= DONE), float("nan"))

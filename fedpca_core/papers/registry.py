@@ -48,8 +48,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     for one in (
         *(FapsConvergence(name) for name in ("table-1", "uneven", *_VARIED, "rates", "images")),
         *(Stopped(name) for name in ("table-1", "uneven", *_VARIED)),
-        Recovered("figure-1a", "Figure 1(a): recovered before converged", growing=False),
-        Recovered("figure-1b", "Figure 1(b): recovery against convergence", growing=True),
+        Recovered("figure-1a", "Figure 1(a): recovered before converged"),
+        Recovered("figure-1b", "Figure 1(b): recovery against convergence"),
         *(fedpower_runs.Panels(f"fedpower-figure-{key}", *of) for key, of in _FEDPOWER.items()),
         fedpower_runs.FixedGaps(),
         fedpower_runs.Noise(),
