@@ -1,32 +1,11 @@
-"""Headless runs: ``python -m fedpca_core run SETTINGS.json``.
-
-Commands
---------
-``run FILE.json [--out FOLDER] [--table FILE.csv]``
-    Run every study that the page shows with these settings (saved by its download button or by
-    ``config``) and print their short tables; with ``--out`` write all tables as CSV and a
-    ``run.json`` with settings, versions and seed.
-``check FILE.json [--out FOLDER]``
-    What the deployment described in the file gives away, and what stops it; the file is one of the
-    kind "check" (``config check clients=12 samples=40 > mine.json``).
-``config KIND [NAME=VALUE ...]``
-    Print a settings file with some values changed, e.g. ``config converge features=60 starts=5``.
-``presets [NAME]``
-    List the presets, or print one as a settings file.
-``data [NAME ...] [--from PATH ...] [--to FOLDER]``
-    List the public data sets: what they are for, which are here, and their licences; or fetch some
-    from their publishers, the only command that opens a connection.
-``reproduce NAME [--paper-size] [--seeds N] [--only SERIES ...] [--out FOLDER]``, ``--list``
-    Run a table or figure of a paper cell by cell, free of the pages' limits. Run again after an
-    interruption, it goes on with the first cell that is missing.
-"""
+"""Headless runs: ``python -m fedpca_core COMMAND``; ``--help`` lists the commands."""
 
 import argparse
 import json
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -59,42 +38,40 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _commands() -> argparse.ArgumentParser:
-    """Every command with its arguments and, as ``do``, what it does with them."""
+    """Every command with its arguments and, as ``do``, the function that says more of it."""
     parser = _Parser(prog="python -m fedpca_core", description="Headless runs.")
     commands = parser.add_subparsers(dest="command", required=True)
-    asked = _Parser(add_help=False)
-    asked.add_argument("file", type=Path)
-    asked.add_argument("--out", type=Path, help="folder for all tables and run.json")
-    run = commands.add_parser("run", parents=[asked], help="run a settings file")
+
+    def command(do: Callable[[Any], int | None], short: str) -> argparse.ArgumentParser:
+        name = do.__name__.removeprefix("_")
+        added = commands.add_parser(name, help=short, description=do.__doc__)
+        added.set_defaults(do=do)
+        return added
+
+    run = command(_run, "run a settings file")
+    for asked in (run, command(_check, "what a deployment gives away")):
+        asked.add_argument("file", type=Path)
+        asked.add_argument("--out", type=Path, help="folder for all tables and run.json")
     run.add_argument("--table", type=Path, help="your own file, where the settings ask for one")
-    run.set_defaults(do=lambda given: _run(_settings(given.file), given.out, given.table))
-    check = commands.add_parser("check", parents=[asked], help="what a deployment gives away")
-    check.set_defaults(do=lambda given: _check(_settings(given.file), given.out))
-    config = commands.add_parser("config", help="print a settings file")
+    config = command(_config, "print a settings file")
     config.add_argument("kind", choices=sorted(KINDS))
     config.add_argument("changes", nargs="*", metavar="NAME=VALUE")
-    config.set_defaults(
-        do=lambda given: print(_changed(KINDS[given.kind], given.changes).to_json())
-    )
-    presets = commands.add_parser("presets", help="list the presets, or print one")
+    presets = command(_presets, "list the presets, or print one")
     presets.add_argument("name", nargs="?")
-    presets.set_defaults(do=lambda given: _presets(given.name))
-    again = commands.add_parser("reproduce", help="run a table or figure of a paper")
+    again = command(_reproduce, "run a table or figure of a paper")
     again.add_argument("name", nargs="?")
     again.add_argument("--list", action="store_true", help="what there is")
     again.add_argument("--paper-size", action="store_true", help="the paper's own sizes")
     again.add_argument("--seeds", type=int, default=5)
     again.add_argument("--only", nargs="+", default=[], metavar="SERIES")
     again.add_argument("--out", type=Path, default=Path("reproduced"))
-    again.set_defaults(do=_reproduce)
-    data = commands.add_parser("data", help="list public data sets, or fetch some")
+    data = command(_data, "list public data sets, or fetch some")
     data.add_argument("names", nargs="*", metavar="NAME")
     local = "files, folders or zip archives on this machine that hold the publisher's files"
     data.add_argument(
         "--from", dest="given", nargs="+", type=Path, default=[], metavar="PATH", help=local
     )
     data.add_argument("--to", type=Path, help="folder for the data files")
-    data.set_defaults(do=lambda given: _data(given.names, given.given, data_folder(given.to)))
     return parser
 
 
@@ -136,20 +113,6 @@ def _say(text: str, where: TextIO | None = None) -> None:
     print("\n".join(map(visible, text.split("\n"))), file=where)
 
 
-def _data(names: Sequence[str], given: Sequence[Path], folder: Path) -> int:
-    """List all data sets, or provide some; one that cannot be had does not stop the others."""
-    if not names:
-        _say(listing(folder))
-    status = 0
-    for one in [by_name(name) for name in names]:
-        try:
-            _say(f"{one.title}: {', '.join(map(str, provide(one, folder, given)))}")
-        except InvalidInput as refusal:
-            _say(str(refusal), sys.stderr)
-            status = REFUSED
-    return status
-
-
 def _settings(file: Path) -> Settings:
     try:
         text = read_whole(file).decode()
@@ -161,17 +124,27 @@ def _settings(file: Path) -> Settings:
     return read_settings(text)
 
 
-def _check(settings: Settings, out: Path | None) -> None:
+def _run(given: argparse.Namespace) -> None:
+    """Run every study of the page that the file is for, as its download button or config wrote it.
+
+    Short tables are printed. With --out all are written as CSV, and settings, versions and seed.
+    """
+    data = None if given.table is None else OwnData.of(given.table)
+    _studies(_settings(given.file), given.out, data)
+
+
+def _check(given: argparse.Namespace) -> None:
+    """What the deployment in a file of the kind “check” gives away, and what stops it."""
+    settings = _settings(given.file)
     require(
         isinstance(settings, CheckSettings),
         f"This file is of the kind “{settings.kind}” and describes no deployment; write one with "
         "“python -m fedpca_core config check”.",
     )
-    _run(settings, out, None)
+    _studies(settings, given.out, None)
 
 
-def _run(settings: Settings, out: Path | None, table: Path | None) -> None:
-    data = None if table is None else OwnData.of(table)
+def _studies(settings: Settings, out: Path | None, data: OwnData | None) -> None:
     written, studies = list[str](), studies_of(settings)
     for study in studies:
         require_here(study.needs(settings))
@@ -196,7 +169,52 @@ def _run(settings: Settings, out: Path | None, table: Path | None) -> None:
         _say(f"Wrote {', '.join([*written, 'run.json'])} to {out}.")
 
 
+def _config(given: argparse.Namespace) -> None:
+    """Print a settings file with some values changed: config converge features=60 starts=5."""
+    values: dict[str, object] = {}
+    parameters = KINDS[given.kind].parameters()
+    for change in given.changes:
+        name, equals, text = change.partition("=")
+        require(
+            equals != "" and name in parameters,
+            f"“{change}” is not a setting; write NAME=VALUE with one of {', '.join(parameters)}.",
+        )
+        values[name] = text.split(",") if parameters[name].many else text
+    print(KINDS[given.kind](**values).to_json())
+
+
+def _presets(given: argparse.Namespace) -> None:
+    """List the presets, or print one as a settings file."""
+    if given.name is None:
+        for preset in PRESETS.values():
+            print(f"{preset.name:<26} {preset.settings.kind:<12} {preset.point}")
+        return
+    require(
+        given.name in PRESETS,
+        f"There is no preset “{given.name}”; use one of {', '.join(PRESETS)}.",
+    )
+    print(PRESETS[given.name].settings.to_json())
+
+
+def _data(given: argparse.Namespace) -> int:
+    """List the public data sets (uses, licences, which are here), or fetch some from publishers.
+
+    No other command opens a connection. A set that cannot be had does not stop the others.
+    """
+    folder, status = data_folder(given.to), 0
+    if not given.names:
+        _say(listing(folder))
+    for one in [by_name(name) for name in given.names]:
+        try:
+            _say(f"{one.title}: {', '.join(map(str, provide(one, folder, given.given)))}")
+        except InvalidInput as refusal:
+            _say(str(refusal), sys.stderr)
+            status = REFUSED
+    return status
+
+
 def _reproduce(given: argparse.Namespace) -> None:
+    """Run a table or figure of a paper, free of the pages' limits; goes on where it was stopped."""
     if given.list or given.name is None:
         for entry in EXPERIMENTS.values():
             count = len(entries_of(entry.key))
@@ -232,28 +250,6 @@ def _report(step: Step[Any]) -> bool:
 def _clear() -> None:
     if sys.stderr.isatty():
         print("\r" + " " * 60 + "\r", end="", file=sys.stderr)
-
-
-def _changed(kind: type[Settings], changes: Sequence[str]) -> Settings:
-    values: dict[str, object] = {}
-    parameters = kind.parameters()
-    for change in changes:
-        name, equals, text = change.partition("=")
-        require(
-            equals != "" and name in parameters,
-            f"“{change}” is not a setting; write NAME=VALUE with one of {', '.join(parameters)}.",
-        )
-        values[name] = text.split(",") if parameters[name].many else text
-    return kind(**values)
-
-
-def _presets(name: str | None) -> None:
-    if name is None:
-        for preset in PRESETS.values():
-            print(f"{preset.name:<26} {preset.settings.kind:<12} {preset.point}")
-        return
-    require(name in PRESETS, f"There is no preset “{name}”; use one of {', '.join(PRESETS)}.")
-    print(PRESETS[name].settings.to_json())
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require, require_at_least, require_choice, require_positive
-from fedpca_core.linalg.stiefel import polar, transpose, uniform_frame
+from fedpca_core.linalg.stiefel import polar, uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
 from fedpca_core.protocol.algorithm import Uploads
@@ -176,5 +176,5 @@ class ConsensusADMM(Algorithm):
 
 def smooth_gradient(products: Array, frames: Array) -> Array:
     """Gradient of f_i at any U: ``-4 SU + 2 SU (U^T U) + 2 U (U^T S U)``, with ``products`` SU."""
-    gram = transpose(frames) @ frames
-    return -4.0 * products + 2.0 * products @ gram + 2.0 * frames @ (transpose(frames) @ products)
+    gram = frames.mT @ frames
+    return -4.0 * products + 2.0 * products @ gram + 2.0 * frames @ (frames.mT @ products)

@@ -16,13 +16,7 @@ from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require
-from fedpca_core.linalg.stiefel import (
-    orthonormalise,
-    random_frame,
-    remove_span,
-    symmetric_part,
-    tall_qr,
-)
+from fedpca_core.linalg.stiefel import orthonormalise, remove_span, symmetric_part, tall_qr
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Inbox, Plan, Reply, ServerState, Setting, Start
 from fedpca_core.streams import Streams
@@ -72,7 +66,7 @@ class BlockKrylov(SSI):
         )
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
-        probe = random_frame(streams.generator("start"), setting.features, self.components)
+        probe = super().start(data, setting, streams)[0]["frame"]
         nothing = np.zeros((setting.features, 0))
         server = {"basis": nothing, "images": nothing, "probe": probe, "estimate": probe}
         hold = setting.absent == "memory"

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
-from fedpca_core.linalg.stiefel import orthonormalise, remove_span, transpose
+from fedpca_core.linalg.stiefel import orthonormalise, remove_span
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.linear_answers import GuardedData
 
@@ -35,8 +35,8 @@ def checked_probe(frames: Array, answered: Array | None = None) -> Array:
     ``frames``, (features, columns) or (present, features, columns); ``answered``, (present,
     features, width): what each client has answered before, orthonormal or zero columns.
     """
-    departure = _largest(transpose(frames) @ frames - np.eye(frames.shape[-1]))
-    overlap = 0.0 if answered is None else _largest(transpose(answered) @ frames)
+    departure = _largest(frames.mT @ frames - np.eye(frames.shape[-1]))
+    overlap = 0.0 if answered is None else _largest(answered.mT @ frames)
     if max(departure, overlap) <= _ROUNDING:
         return frames
     sent_as = np.float32 if np.array_equal(frames, frames.astype(np.float32)) else np.float64
@@ -69,7 +69,7 @@ def new_part(frames: Array, answered: Array) -> tuple[Array, Array, Array]:
     Returns C (present, width, columns), U (present, features, columns) and D (present, columns,
     columns); the arguments are those of `checked_probe`.
     """
-    known = transpose(answered) @ frames
+    known = answered.mT @ frames
     rest = remove_span(frames - answered @ known, answered)
     directions, lengths, turn = np.linalg.svd(rest, full_matrices=False)
     new = lengths > _NEW

@@ -17,7 +17,7 @@ from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Array, Arrays
 from fedpca_core.errors import require_choice
-from fedpca_core.linalg.stiefel import orthonormalise, polar, tangent, transpose
+from fedpca_core.linalg.stiefel import orthonormalise, polar, tangent
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Setting, Start
 from fedpca_core.streams import Streams
@@ -76,7 +76,7 @@ class FedPE(ConsensusADMM):
         ``L_h = 12 b^2 (max T_i [max m > 0] + 3 penalty max m^2)``: off the manifold f_i bends in
         the normal direction too, by ``8 ||S_i||_2`` at an orthonormal U.
         """
-        squared = np.maximum(1.0, np.linalg.eigvalsh(transpose(frames) @ frames)[:, -1])
+        squared = np.maximum(1.0, np.linalg.eigvalsh(frames.mT @ frames)[:, -1])
         bound = (12.0 * squared - 4.0) * clients["norm"] + clients["penalty"]
         if self.surrogate:
             beyond = excess(frames).max(axis=(1, 2))
@@ -87,7 +87,7 @@ class FedPE(ConsensusADMM):
 
 def excess(frames: Array) -> Array:
     """m = max(0, U^T U - I) entrywise, (..., components, components)."""
-    gram = transpose(frames) @ frames
+    gram = frames.mT @ frames
     return np.maximum(0.0, gram - np.eye(gram.shape[-1]))
 
 
@@ -140,7 +140,7 @@ class FedPG(ConsensusADMM):
 
     def project(self, frames: Array, slope: Array) -> Array:
         if self.projection == "printed":
-            return slope - frames @ (transpose(frames) @ slope)
+            return slope - frames @ (frames.mT @ slope)
         return tangent(frames, slope)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require_choice
-from fedpca_core.linalg.stiefel import random_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
 from fedpca_core.protocol.algorithm import Uploads
@@ -55,10 +54,6 @@ class OneShot(Algorithm):
         super().check(setting)
         require_choice("The variant of one-shot averaging", self.variant, _UPLOADS)
 
-    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
-        frame = random_frame(streams.generator("start"), setting.features, self.components)
-        return {"frame": frame}, {}
-
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         return replace(super().plan(server, round_, setting, streams), local_steps=0, stop=True)
 
@@ -102,8 +97,8 @@ class Centralized(Algorithm):
     components: int = 5
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
-        frame = random_frame(streams.generator("start"), setting.features, self.components)
-        return {"frame": frame, "total": 0.0, "heard": np.zeros(setting.clients, dtype=bool)}, {}
+        server, clients = super().start(data, setting, streams)
+        return {**server, "total": 0.0, "heard": np.zeros(setting.clients, dtype=bool)}, clients
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         plan = super().plan(server, round_, setting, streams)

@@ -1,6 +1,6 @@
 """Rivals of personalised PCA: shared and unique components, training alone, one shared frame."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -59,10 +59,7 @@ class DecoupledPCA(Algorithm):
         frame = uniform_frame(streams.generator("start"), setting.features, self.common)
         shape = (setting.clients, setting.features, self.components - self.common)
         own = streams.generator("private").standard_normal(shape)
-        # A client whose data are all zero has nothing to climb; any finite step will do.
-        largest = data.spectral_norms()
-        steps = self.step / (largest + (largest == 0))
-        return {"frame": frame}, {"own": _beside(own, frame), "step": steps}
+        return {"frame": frame}, {"own": _beside(own, frame), "step": _steps(data, self.step)}
 
     def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
         whole = _together(plan.downlink["frame"], clients["own"])
@@ -75,6 +72,12 @@ class DecoupledPCA(Algorithm):
 
     def estimate(self, server: ServerState, clients: Arrays) -> Array:
         return _together(server["frame"], clients["own"])
+
+
+def _steps(data: ClientData, factor: float) -> Array:
+    """Each client's step, (clients,); without data there is nothing to climb, and any will do."""
+    largest = data.spectral_norms()
+    return factor / (largest + (largest == 0))
 
 
 def _together(frame: Array, own: Array) -> Array:
@@ -105,12 +108,7 @@ class LocalTraining(Algorithm):
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         shape = (setting.clients, setting.features, self.components)
         frames = orthonormalise(streams.generator("private").standard_normal(shape))
-        # A client whose data are all zero has nothing to climb; any finite step will do.
-        largest = data.spectral_norms()
-        return {}, {"frame": frames, "step": self.step / (largest + (largest == 0))}
-
-    def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
-        return replace(super().plan(server, round_, setting, streams), recipients=0)
+        return {}, {"frame": frames, "step": _steps(data, self.step)}
 
     def broadcast(self, server: ServerState) -> Arrays:
         return {}

@@ -11,9 +11,9 @@ from typing import ClassVar
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require, require_at_least, require_choice
-from fedpca_core.linalg.stiefel import orthonormalise, random_frame, recondition, uniform_frame
+from fedpca_core.linalg.stiefel import orthonormalise, reconditioned, uniform_frame
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
+from fedpca_core.protocol import Algorithm, Plan, ServerState, Setting, Start, Step
 from fedpca_core.streams import Streams
 
 
@@ -29,15 +29,8 @@ class SSI(Algorithm):
     near: ClassVar[str] = "power"
     components: int = 5
 
-    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
-        frame = random_frame(streams.generator("start"), setting.features, self.components)
-        return {"frame": frame}, {}
-
     def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
         return {"product": data.apply(plan.downlink["frame"])}, clients
-
-    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
-        return Reply({"frame": orthonormalise(inbox.total("product"))})
 
 
 @dataclass(frozen=True)
@@ -114,8 +107,9 @@ class LocalPower(SSI):
     def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
         product = data.apply(plan.downlink["frame"])
         for step in range(2, plan.local_steps + 1):
+            # QR factors are unique, so before the last product a rough one changes only rounding.
             last = step == plan.local_steps
-            product = data.apply(orthonormalise(product) if last else recondition(product))
+            product = data.apply(orthonormalise(product) if last else reconditioned(product)[0])
         return {"product": product}, clients
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from fedpca_core.algorithms.method import Look, Method, by_name
 from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require_at_least, require_choice, require_positive
-from fedpca_core.linalg.stiefel import polar, random_frame
+from fedpca_core.linalg.stiefel import polar
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
 from fedpca_core.protocol.algorithm import Uploads
@@ -73,9 +73,9 @@ class VariableSplitting(Algorithm):
         )
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
-        frame = random_frame(streams.generator("start"), setting.features, self.components)
-        frames = np.tile(frame, (setting.clients, 1, 1))
-        return {"frame": frame}, {
+        server, _ = super().start(data, setting, streams)
+        frames = np.tile(server["frame"], (setting.clients, 1, 1))
+        return server, {
             "frame": frames,
             "multiplier": np.zeros_like(frames),
             "penalty": self.penalty_factor * data.spectral_norms(),
@@ -95,13 +95,8 @@ class VariableSplitting(Algorithm):
                 frames = polar(image)
             else:  # a client without data has no penalty and stays at zero
                 frames = np.divide(image, penalty, out=np.zeros_like(image), where=penalty > 0)
-        state = {
-            "frame": frames,
-            "multiplier": multiplier,
-            "penalty": clients["penalty"],
-            "joined": np.ones_like(clients["joined"]),
-        }
-        return {"product": penalty * frames - multiplier}, state
+        moved = {"frame": frames, "multiplier": multiplier, "joined": np.ones(len(frames))}
+        return {"product": penalty * frames - multiplier}, {**clients, **moved}
 
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         return Reply({"frame": polar(inbox.total("product"))})

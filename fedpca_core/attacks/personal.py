@@ -23,7 +23,7 @@ from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.belief import mirrored
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.linalg.stiefel import polar, symmetric_part, tangent, transpose
+from fedpca_core.linalg.stiefel import polar, symmetric_part, tangent
 from fedpca_core.problems.personal_model import data_scale
 from fedpca_core.protocol.transcript import Transcript
 
@@ -215,7 +215,7 @@ def _solve(round_: int, centre: Array, sent: Array, guess: Array | None) -> Fram
         values = np.where(np.abs(values) < 1e-12, 1e-12, values)
         sums = values[..., :, None] + values[..., None, :]
         sums = np.where(np.abs(sums) < 1e-12, 1e-12, sums)
-        back = transpose(vectors)
+        back = vectors.mT
         turned = back @ (2 * skew) @ vectors / sums
         return vectors @ turned @ back, (vectors / values[..., None, :]) @ back
 
@@ -223,7 +223,7 @@ def _solve(round_: int, centre: Array, sent: Array, guess: Array | None) -> Fram
         aligned = mirrored(entries, components, upper)
         turn, inverse = parts(aligned)
         whole = aligned + turn
-        gram = transpose(whole) @ whole + inverse @ inner @ inverse
+        gram = whole.mT @ whole + inverse @ inner @ inverse
         return np.asarray((gram - np.eye(components))[..., rows, columns], dtype=float)
 
     def slopes(entries: Array) -> Array:

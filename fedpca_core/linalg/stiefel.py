@@ -28,12 +28,8 @@ _ROUNDING = 1e-17
 _SMALL = 2e-6
 
 
-def transpose(frames: Array) -> Array:
-    return frames.mT
-
-
 def symmetric_part(matrices: Array) -> Array:
-    return 0.5 * (matrices + transpose(matrices))
+    return 0.5 * (matrices + matrices.mT)
 
 
 def orthonormalise(frames: Array) -> Array:
@@ -63,19 +59,11 @@ def orthonormalise(frames: Array) -> Array:
     return householder(frames)
 
 
-def recondition(frames: Array) -> Array:
+def reconditioned(frames: Array) -> tuple[Array, float]:
     """`orthonormalise` up to rounding times the squared condition number: half the work.
 
-    For use between the products of a power iteration, where the last step is a full one: QR
-    factors are unique, so a rough one in between changes only rounding.
-    """
-    return reconditioned(frames)[0]
-
-
-def reconditioned(frames: Array) -> tuple[Array, float]:
-    """`recondition`, and the largest ratio within the diagonals of R.
-
-    It grows with the condition number, and is infinite where columns depend on each other.
+    The second value is the largest ratio within the diagonals of R: it grows with the condition
+    number, and is infinite where columns depend on each other.
     """
     try:
         lower = np.linalg.cholesky(_gram(frames))
@@ -169,13 +157,13 @@ def polar(frames: Array) -> Array:
 
 def procrustes(frames: Array, reference: Array) -> Array:
     """Orthogonal D minimising ``||F D - reference||_F``, shape (..., components, components)."""
-    left, _, right = np.linalg.svd(transpose(frames) @ reference)
+    left, _, right = np.linalg.svd(frames.mT @ reference)
     return left @ right
 
 
 def remove_span(frames: Array, of: Array) -> Array:
     """Component of ``frames`` orthogonal to the orthonormal columns of ``of``."""
-    return frames - of @ (transpose(of) @ frames)
+    return frames - of @ (of.mT @ frames)
 
 
 def projector_distance(first: Array, second: Array) -> Array:
@@ -201,7 +189,7 @@ def largest_sine(frame: Array, target: Array) -> Array:
 
 def tangent(at: Array, matrices: Array) -> Array:
     """Projection of a matrix on the tangent space of the manifold, ``X - U sym(U^T X)``."""
-    return matrices - at @ symmetric_part(transpose(at) @ matrices)
+    return matrices - at @ symmetric_part(at.mT @ matrices)
 
 
 def inverse_root(matrices: Array) -> Array | None:

@@ -12,7 +12,7 @@ import pandas as pd
 from fedpca_core.algorithms.admm import ConsensusADMM, smooth_gradient
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
-from fedpca_core.linalg.stiefel import remove_span, transpose
+from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.trace import Trace
 
@@ -115,9 +115,9 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
 
 def losses(traces: Array, products: Array, frames: Array) -> Array:
     """f_i(U) = tr S - 2 tr(U^T S U) + tr(U^T S U U^T U), one value for each client."""
-    inner = transpose(frames) @ products
+    inner = frames.mT @ products
     return np.asarray(
         traces
         - 2.0 * np.trace(inner, axis1=-2, axis2=-1)
-        + np.einsum("...ij,...ji->...", inner, transpose(frames) @ frames)
+        + np.einsum("...ij,...ji->...", inner, frames.mT @ frames)
     )

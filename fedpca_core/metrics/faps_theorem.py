@@ -11,7 +11,7 @@ import numpy as np
 
 from fedpca_core.algorithms.faps import FAPS
 from fedpca_core.arrays import Array
-from fedpca_core.linalg.stiefel import remove_span, transpose
+from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.metrics.table import consensus_gap, subspace_errors
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.trace import Trace
@@ -104,7 +104,7 @@ def _lagrangian(x: Array, image: Array, beta: Array, z: Array) -> tuple[float, A
     Axes: client, and those of a matrix.
     """
     w = -remove_span(image, x)
-    along, across = transpose(x) @ z, transpose(w) @ z
+    along, across = x.mT @ z, w.mT @ z
     apart = (remove_span(z, x) ** 2).sum(axis=(1, 2))
     value = (along * across).sum() - (x * image).sum() / 2 + (beta[:, 0, 0] * apart).sum() / 2
     sent = x @ (beta * along - across) - w @ along

@@ -27,7 +27,7 @@ from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.algorithms.faps.rules import largest_stable_steps
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require
-from fedpca_core.linalg.stiefel import orthonormalise, projector_distance, remove_span, transpose
+from fedpca_core.linalg.stiefel import orthonormalise, projector_distance, remove_span
 from fedpca_core.linalg.threads import one_thread
 from fedpca_core.metrics.table import subspace_errors
 from fedpca_core.problems.problem import Problem
@@ -127,13 +127,13 @@ def _first_close(trace: Trace, limit: Array) -> int:
 
 def _tangents(frames: Array, target: Array) -> Array:
     """T with span(V + T) the span of a frame, (..., features, components)."""
-    return remove_span(frames, target) @ np.linalg.inv(transpose(target) @ frames)
+    return remove_span(frames, target) @ np.linalg.inv(target.mT @ frames)
 
 
 def _power(trace: Trace, problem: Problem, first: int, target: Array) -> tuple[Array, Array]:
     """T after every round from ``first`` on, and no gaps: clients keep no frames."""
     pooled = problem.pooled
-    inverse = np.linalg.inv(transpose(target) @ pooled @ target)
+    inverse = np.linalg.inv(target.mT @ pooled @ target)
     path = [_tangents(trace.estimates[first], target)]
     for _ in range(first, trace.rounds):
         path.append(remove_span(pooled @ path[-1], target) @ inverse)
@@ -152,13 +152,13 @@ def _faps(trace: Trace, problem: Problem, first: int, target: Array) -> tuple[Ar
     gap = inside[:, None, :] - outside[:, :, None]
 
     # Everything outside V in the coordinates of ``outer``; a client's own in its eigenbases.
-    server = transpose(outer) @ _tangents(trace.estimates[first], target)
-    frames = transpose(outer) @ _tangents(trace.frames[first], target)
-    clients, received = (transpose(left) @ part @ right for part in (frames, server))
+    server = outer.mT @ _tangents(trace.estimates[first], target)
+    frames = outer.mT @ _tangents(trace.frames[first], target)
+    clients, received = (left.mT @ part @ right for part in (frames, server))
     path, gaps = [server], [_mean_gap(clients, received)]
     used = np.full(len(inside), np.nan)
     beside = np.hstack(list(left))  # all clients' bases side by side
-    turned = transpose(right)
+    turned = right.mT
     for round_ in range(first + 1, trace.rounds + 1):
         if not np.array_equal(penalties[round_ - 1], used):
             used = penalties[round_ - 1]
@@ -183,8 +183,8 @@ def _blocks(problem: Problem, target: Array) -> tuple[Array, Array, Array, Array
     """A basis outside V, and the eigenvalues and -vectors of every S_i outside and inside V."""
     outer = np.linalg.qr(target, mode="complete")[0][:, target.shape[1] :]
     dense = problem.client_data.dense()
-    outside = np.linalg.eigh(transpose(outer) @ dense @ outer)
-    return outer, *outside, *np.linalg.eigh(transpose(target) @ dense @ target)
+    outside = np.linalg.eigh(outer.mT @ dense @ outer)
+    return outer, *outside, *np.linalg.eigh(target.mT @ dense @ target)
 
 
 def _mean_gap(clients: Array, received: Array) -> float:

@@ -69,7 +69,7 @@ def subspace_errors(
     wanted = components if sought is None else min(sought, components)
     flat = estimates.transpose(1, 0, 2).reshape(features, rows * components)
     products = (problem.covariance @ flat).reshape(features, rows, components).transpose(1, 0, 2)
-    projected = stiefel.symmetric_part(stiefel.transpose(estimates) @ products)
+    projected = stiefel.symmetric_part(estimates.mT @ products)
     residual = products - estimates @ projected
     trace_of_s = float(problem.eigenvalues.sum())
     found = np.sqrt(np.clip(np.linalg.eigvalsh(projected)[:, ::-1][:, :wanted], 0.0, None))
@@ -95,7 +95,7 @@ def consensus_gap(trace: Trace) -> Array:
 
 def _orthonormal(bases: Array) -> Array:
     """The bases themselves where all are orthonormal to rounding, else frames of their spans."""
-    departure = np.abs(stiefel.transpose(bases) @ bases - np.eye(bases.shape[-1])).max()
+    departure = np.abs(bases.mT @ bases - np.eye(bases.shape[-1])).max()
     return bases if departure < ORTHONORMAL else stiefel.orthonormalise(bases)
 
 

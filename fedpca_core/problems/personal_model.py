@@ -21,7 +21,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import require, require_at_least, require_choice, require_positive
-from fedpca_core.linalg.stiefel import polar, symmetric_part, tangent, transpose, uniform_frame
+from fedpca_core.linalg.stiefel import polar, symmetric_part, tangent, uniform_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem, check_components
 from fedpca_core.streams import Streams
@@ -79,13 +79,13 @@ def effective_variance(features: int, components: int, spread: float) -> float:
 
 def distance(frames: Array, centre: Array) -> Array:
     """Squared distance ``||P_V(U)||_F^2 = r - ||sym(V^T U)||_F^2``, in [0, r]; shape (...)."""
-    aligned = symmetric_part(transpose(centre) @ frames)
+    aligned = symmetric_part(centre.mT @ frames)
     return frames.shape[-1] - (aligned**2).sum(axis=(-2, -1))
 
 
 def data_gradient(frames: Array, products: Array, scale: Array) -> Array:
     """Riemannian gradient of the data term, ``-c (I - U U^T) S U``."""
-    return -scale * (products - frames @ (transpose(frames) @ products))
+    return -scale * (products - frames @ (frames.mT @ products))
 
 
 def frame_gradient(
@@ -98,7 +98,7 @@ def frame_gradient(
 
 def centre_gradient(frames: Array, centre: Array, variance: float) -> Array:
     """Riemannian gradient of f_i in the common frame, ``-P_V(U sym(V^T U)) / variance``."""
-    return -tangent(centre, frames @ symmetric_part(transpose(centre) @ frames)) / variance
+    return -tangent(centre, frames @ symmetric_part(centre.mT @ frames)) / variance
 
 
 def euclidean_data_gradient(
@@ -106,7 +106,7 @@ def euclidean_data_gradient(
 ) -> Array:
     """Ambient gradient ``n (W^{-1} U - W^{-1} S W^{-1} U)`` at an orthonormal U."""
     s = noise_variance
-    inner = products - frames @ (transpose(frames) @ products) / (1.0 + s)
+    inner = products - frames @ (frames.mT @ products) / (1.0 + s)
     return np.asarray(samples, dtype=float)[:, None, None] * (frames - inner / s) / (1.0 + s)
 
 

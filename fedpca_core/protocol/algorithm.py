@@ -23,6 +23,7 @@ import numpy as np
 from fedpca_core.arrays import Array, Arrays, BoolArray, IntArray
 from fedpca_core.errors import InvalidInput, require, require_choice, require_whole
 from fedpca_core.guarantee import Guarantee, PaidMean
+from fedpca_core.linalg.stiefel import orthonormalise, random_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import check_components
 from fedpca_core.streams import Streams
@@ -162,24 +163,23 @@ class Inbox:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the server made of a round: its new state and, if any, same-round feedback.
+    """What the server made of a round: its new state and, if any, feedback to the participants.
 
-    ``recipients`` says how many clients the feedback is sent to (None: the participants).
     ``stop`` ends the run after this round, as a plan's does, where only the uploads can tell.
     """
 
     state: ServerState
     feedback: Arrays | None = None
-    recipients: int | None = None
     stop: bool = False
 
 
 class Algorithm(ABC):
     """Base of all algorithms: a frozen dataclass of parameters plus the steps of one round.
 
-    `start`, `client` and `server` are what a method must write. The defaults serve a method whose
-    server keeps one orthonormal ``"frame"``: it is broadcast to the participants of the run's
-    setting, whose uploads count with the setting's weights, and it is the estimate.
+    `client` is what a method must write. The defaults serve a server that keeps one orthonormal
+    ``"frame"``, at first a random one, and clients that keep nothing: it is broadcast to the
+    participants of the run's setting, the sum of their ``"product"`` with the setting's weights,
+    orthonormalised, is the next one, and it is the estimate.
 
     Raises InvalidInput: a parameter that counts something is not a whole number.
     """
@@ -277,9 +277,10 @@ class Algorithm(ABC):
     def title(self) -> str:
         """Name in legends and tables; a class attribute unless it depends on the parameters."""
 
-    @abstractmethod
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
         """State of the server and of all clients before the first round."""
+        frame = random_frame(streams.generator("start"), setting.features, self.components)
+        return {"frame": frame}, {}
 
     def plan(self, server: ServerState, round_: int, setting: Setting, streams: Streams) -> Plan:
         """Who takes part, what is broadcast, how many local steps, and whether to stop."""
@@ -303,9 +304,9 @@ class Algorithm(ABC):
     def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
         """One round on the participating clients; ``data`` and ``clients`` hold no others."""
 
-    @abstractmethod
     def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
         """Aggregate a round's uploads."""
+        return Reply({"frame": orthonormalise(inbox.total("product"))})
 
     def finish(self, data: ClientData, clients: Arrays, plan: Plan, feedback: Arrays) -> Arrays:
         """Participants' step after the server's feedback of the same round; nothing by default."""

@@ -7,6 +7,8 @@ asks for it, and writes the transcript an honest-but-curious server would hold.
 
 import math
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +52,7 @@ class Mailbox:
     """The channel of one run: memory of last uploads, byte meters and the transcript so far."""
 
     def __init__(
-        self, channel: Channel, setting: Setting, streams: Streams, *, reuse_uploads: bool
+        self, channel: Channel, setting: Setting, streams: Streams, *, reuse_uploads: bool = False
     ) -> None:
         self.channel = channel
         self.setting = setting
@@ -59,39 +61,38 @@ class Mailbox:
         self.bytes_up = 0
         self.bytes_down = 0
         self.exchanges: list[Exchange] = []
+        self._format = np.dtype(channel.dtype)
         self._recorded = (0, 0)  # bytes up and down by then
         self._recorded_bytes = 0
         self._last: dict[str, Array] = {}
         self._known = np.zeros(setting.clients, dtype=bool)
 
-    # ------------------------------------------------------------------ down
+    # ------------------------------------------------------------------ down and up
     def down(self, messages: Arrays, recipients: int) -> dict[str, Array]:
-        received = {name: self._travel(array) for name, array in messages.items()}
-        self.bytes_down += recipients * sum(self._size(array) for array in received.values())
+        received, size = self._travelled(messages)
+        self.bytes_down += recipients * size
         return received
 
-    # ------------------------------------------------------------------ up
     def up(self, messages: Arrays, plan: Plan) -> Inbox:
-        received: dict[str, Array] = {}
-        for name, array in messages.items():
-            sent = array
-            if self.channel.upload_noise > 0:
-                # Drawn for all clients and indexed, so participation never shifts the stream.
-                generator = self.streams.generator("upload noise", plan.round, len(received))
-                noise = generator.standard_normal((self.setting.clients, *array.shape[1:]))
-                size = np.sqrt((array**2).mean(axis=tuple(range(1, array.ndim)), keepdims=True))
-                sent = array + self.channel.upload_noise * size * noise[plan.participants]
-            received[name] = self._travel(sent)
-        size = sum(self._size(array) for array in received.values())
+        if self.channel.upload_noise > 0:
+            messages = {
+                name: array + self._noise(array, plan, position)
+                for position, (name, array) in enumerate(messages.items())
+            }
+        received, size = self._travelled(messages)
+        counted, weights = received, plan.weights
+        if self.reuse:
+            # Each client's last upload stands in while it is absent. Under secure aggregation
+            # clients send the difference to their last upload: the server gets the same total.
+            for name, array in received.items():
+                everyone = np.zeros((self.setting.clients, *array.shape[1:]))
+                self._last.setdefault(name, everyone)[plan.participants] = array
+            self._known[plan.participants] = True
+            counted, weights = self._last, self._sum_weights(plan)
+        totals = {name: _weighted_sum(weights, counted[name]) for name in received}
         self.bytes_up += size
-        totals, weight = self._aggregate(received, plan)
-        return Inbox(
-            participants=plan.participants,
-            weights=plan.weights,
-            totals=totals,
-            weight=weight,
-            uploads=None if self.channel.secure_aggregation else received,
-        )
+        single = None if self.channel.secure_aggregation else received
+        return Inbox(plan.participants, plan.weights, totals, float(weights.sum()), single)
 
     def summed(self, totals: Arrays, size: int, plan: Plan) -> Inbox:
         """What the server receives where masked uploads, ``size`` bytes, were summed on their way.
@@ -99,53 +100,50 @@ class Mailbox:
         ``totals``: Weighted sums of these, or of everyone's last ones under reuse.
         """
         self.bytes_up += size
-        if self.reuse:
-            self._known[plan.participants] = True
+        self._known[plan.participants] = True
         weights = self._sum_weights(plan)
         return Inbox(plan.participants, plan.weights, totals, float(weights.sum()), None)
 
-    def _aggregate(self, received: Arrays, plan: Plan) -> tuple[dict[str, Array], float]:
-        if not self.reuse:
-            totals = {name: _weighted_sum(plan.weights, array) for name, array in received.items()}
-            return totals, float(plan.weights.sum())
-        # Each client's last upload stands in while it is absent. Under secure aggregation clients
-        # send the difference to their last upload, which gives the server the same total.
-        self._known[plan.participants] = True
-        weights = self._sum_weights(plan)
-        totals = {}
-        for name, array in received.items():
-            if name not in self._last:
-                self._last[name] = np.zeros((self.setting.clients, *array.shape[1:]))
-            self._last[name][plan.participants] = array
-            totals[name] = _weighted_sum(weights, self._last[name])
-        return totals, float(weights.sum())
+    def _noise(self, array: Array, plan: Plan, position: int) -> Array:
+        # Drawn for all clients and indexed, so participation never shifts the stream.
+        generator = self.streams.generator("upload noise", plan.round, position)
+        noise = generator.standard_normal((self.setting.clients, *array.shape[1:]))
+        size = np.sqrt((array**2).mean(axis=tuple(range(1, array.ndim)), keepdims=True))
+        return self.channel.upload_noise * size * noise[plan.participants]
+
+    def _travelled(self, messages: Arrays) -> tuple[dict[str, Array], int]:
+        """Messages as they arrive, float64 at the wire's precision, and their bytes on it."""
+        arrived = {
+            name: array.astype(self._format, copy=False).astype(np.float64, copy=False)
+            for name, array in messages.items()
+        }
+        return arrived, self._format.itemsize * sum(array.size for array in arrived.values())
 
     # ------------------------------------------------------------------ transcript
     def record(self, plan: Plan, inbox: Inbox, feedback: Arrays | None) -> Exchange:
         sums = None if inbox.uploads is not None else inbox.totals
-        messages = {"uploads": inbox.uploads, "sums": sums, "feedback": feedback}
+        messages: dict[str, Any] = {"downlink": plan.downlink, "uploads": inbox.uploads}
+        messages |= {"sums": sums, "feedback": feedback}
         keep = self.channel.record == "full"
         if keep:
-            parts = (plan.downlink, *messages.values())
-            size = sum(array.nbytes for part in parts for array in (part or {}).values())
+            parts = [part.values() for part in messages.values() if part]
+            size = sum(array.nbytes for array in chain(*parts))
             keep = self._recorded_bytes + size <= self.channel.byte_limit
             self._recorded_bytes += size
-        kept = {name: _frozen(part) for name, part in messages.items() if keep and part is not None}
+        if not keep:
+            messages = dict.fromkeys(messages) | {"downlink": {}}
         up, down = self.bytes_up - self._recorded[0], self.bytes_down - self._recorded[1]
         exchange = Exchange(
             round=plan.round,
             participants=plan.participants,
             weights=plan.weights,
             local_steps=plan.local_steps,
-            downlink=_frozen(plan.downlink) if keep else {},
-            uploads=kept.get("uploads"),
-            sums=kept.get("sums"),
-            feedback=kept.get("feedback"),
             recorded=keep,
             sum_weights=self._sum_weights(plan),
             bytes_up=up,
             bytes_down=down,
             upload_bytes=up // max(1, len(plan.participants)),
+            **{name: part and _frozen(part) for name, part in messages.items()},
         )
         self._recorded = self.bytes_up, self.bytes_down
         self.exchanges.append(exchange)
@@ -160,15 +158,6 @@ class Mailbox:
         weights = np.zeros(self.setting.clients)
         weights[plan.participants] = plan.weights
         return weights
-
-    # ------------------------------------------------------------------ precision
-    def _travel(self, array: Array) -> Array:
-        if self.channel.dtype == "float32":
-            return array.astype(np.float32).astype(np.float64)
-        return array
-
-    def _size(self, array: Array) -> int:
-        return array.size * (4 if self.channel.dtype == "float32" else 8)
 
 
 def _weighted_sum(weights: Array, messages: Array) -> Array:

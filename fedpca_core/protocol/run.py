@@ -114,8 +114,7 @@ class Run(ABC):
             reply = algorithm.server(server, inbox, plan)
             server, feedback = reply.state, None
             if reply.feedback is not None:
-                heard = len(plan.participants) if reply.recipients is None else reply.recipients
-                feedback = self.mailbox.down(reply.feedback, heard)
+                feedback = self.mailbox.down(reply.feedback, len(plan.participants))
             finish(feedback)
             elapsed = time.perf_counter() - began
             exchange = self.mailbox.record(plan, inbox, feedback)

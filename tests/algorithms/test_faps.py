@@ -13,7 +13,7 @@ from fedpca_core.algorithms.faps.rules import largest_stable_steps
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput
-from fedpca_core.linalg.stiefel import householder, projector_distance, random_frame, transpose
+from fedpca_core.linalg.stiefel import householder, projector_distance, random_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.streams import Streams
@@ -421,7 +421,7 @@ def augmented_lagrangian(trace: Trace, problem: fp.problems.Problem) -> Array:
         products = problem.client_data.dense() @ frames
         weight = faps_inner.multiplier(frames, products)
         # <Lambda, X X^T> vanishes because W_i is orthogonal to X_i.
-        along, across = transpose(frames) @ estimate, transpose(weight) @ estimate
+        along, across = frames.mT @ estimate, weight.mT @ estimate
         local = -0.5 * (frames * products).sum(axis=(1, 2)) + (along * across).sum(axis=(1, 2))
         gap = projector_distance(frames, estimate)
         values.append(problem.client_data.weights @ (local + 0.25 * penalty * gap**2))

@@ -6,7 +6,7 @@ import pytest
 import fedpca_core as fp
 from fedpca_core.algorithms.admm import smooth_gradient
 from fedpca_core.algorithms.fedpe_fedpg import surrogate_gradient, surrogate_value
-from fedpca_core.linalg.stiefel import orthonormalise, polar, remove_span, transpose, uniform_frame
+from fedpca_core.linalg.stiefel import orthonormalise, polar, remove_span, uniform_frame
 from fedpca_core.metrics import admm as progress
 from fedpca_core.protocol.algorithm import Setting
 from fedpca_core.streams import Streams
@@ -89,7 +89,7 @@ def test_gradient_of_the_surrogate():
     generator = np.random.default_rng(2)
     frames = 1.3 * generator.standard_normal((2, 6, 3))
     multipliers = generator.uniform(0, 1, (2, 3, 3))
-    multipliers = multipliers + transpose(multipliers)
+    multipliers = multipliers + multipliers.mT
     penalty = np.full((2, 1, 1), 1.7)
 
     def value(at):
@@ -136,7 +136,7 @@ def test_the_kept_duals_are_those_of_the_messages(problem):
     for exchange in trace.transcript.exchanges:
         own, penalty = exchange.uploads["frame"], float(exchange.downlink["penalty"])
         duals[exchange.participants] += penalty * (own - exchange.feedback["frame"])
-        beyond = np.maximum(0.0, transpose(own) @ own - np.eye(COMPONENTS))
+        beyond = np.maximum(0.0, own.mT @ own - np.eye(COMPONENTS))
         multipliers[exchange.participants] += penalty * beyond**2
     np.testing.assert_allclose(trace.state("dual")[-1], duals, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(trace.state("multiplier")[-1], multipliers, rtol=1e-12, atol=1e-12)

@@ -10,7 +10,7 @@ import pytest
 from fedpca_core.algorithms.personal_rivals import GlobalAveraging, LocalTraining
 from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.errors import InvalidInput
-from fedpca_core.linalg.stiefel import polar, tangent, transpose
+from fedpca_core.linalg.stiefel import polar, tangent
 from fedpca_core.metrics import personal as measures
 from fedpca_core.problems import personal_model as model
 from fedpca_core.problems.client_data import ClientData
@@ -33,7 +33,7 @@ def _small(seed: int = 3, **options: object) -> PersonalProblem:
 
 def _literal_objective(centre, frame, gram, n, variance: float = 0.04) -> np.ndarray:
     """f_i with the features x features matrix written out, for any full-rank frames."""
-    inverse = np.linalg.inv(frame @ transpose(frame) + NOISE * np.eye(frame.shape[-2]))
+    inverse = np.linalg.inv(frame @ frame.mT + NOISE * np.eye(frame.shape[-2]))
     fit = np.trace(inverse @ gram, axis1=-2, axis2=-1) - np.linalg.slogdet(inverse)[1]
     return 0.5 * n * fit + np.sum(tangent(centre, frame) ** 2, axis=(-2, -1)) / (2 * variance)
 
@@ -127,7 +127,7 @@ def test_frames_stay_orthonormal_for_a_thousand_rounds_above_the_safe_step() -> 
     )
     for step in run:
         last = step.estimate
-    gram = transpose(last) @ last
+    gram = last.mT @ last
     assert np.abs(gram - np.eye(3)).max() < 1e-12
 
 

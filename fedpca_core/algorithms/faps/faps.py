@@ -23,9 +23,9 @@ from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.algorithms.method import Look, Method, by_name
 from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require_at_least, require_choice, require_positive
-from fedpca_core.linalg.stiefel import orthonormalise, random_frame
+from fedpca_core.linalg.stiefel import orthonormalise
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.protocol import Algorithm, Inbox, Plan, Reply, ServerState, Setting, Start, Step
+from fedpca_core.protocol import Algorithm, Plan, Setting, Start, Step
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.streams import Streams
 
@@ -101,19 +101,18 @@ class FAPS(Algorithm):
         require_at_least("FAPS's penalty spread", self.penalty_spread, 1)
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
-        frame = random_frame(streams.generator("start"), setting.features, self.components)
-        norms = data.spectral_norms()
-        shown = norms  # to the penalty
+        server, _ = super().start(data, setting, streams)
+        norms = shown = data.spectral_norms()  # shown to the penalty
         if self.private_penalty:
             shown = norms * streams.generator("private", 1).uniform(0.5, 2.0, len(norms))
         penalty = self.penalty_factor * shown
-        frames = np.tile(frame, (setting.clients, 1, 1))
+        frames = np.tile(server["frame"], (setting.clients, 1, 1))
         if self.private_start:
             hidden = streams.generator("private", 0).uniform(-1.0, 1.0, frames.shape)
             frames = orthonormalise(hidden)
         # From public counts: on real machines a node knows no data but its own.
         records = min(int(setting.samples.max()), setting.features)
-        return {"frame": frame}, ClientState.at_start(frames, norms, penalty, records).arrays()
+        return server, ClientState.at_start(frames, norms, penalty, records).arrays()
 
     def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
         received, state = plan.downlink["frame"], ClientState(**clients)
@@ -146,9 +145,6 @@ class FAPS(Algorithm):
             constants = self.inner_residual * bound, self.inner_decrease, self.inner_curvature
             rule = rules.InnerRule(most, "conditions", *constants)
         return rule.without(state.idle(self.private_start))
-
-    def server(self, server: ServerState, inbox: Inbox, plan: Plan) -> Reply:
-        return Reply({"frame": orthonormalise(inbox.total("product"))})
 
     def exposed(self, clients: Arrays) -> Arrays:
         return {"frame": clients["frame"], "penalty": clients["penalty"]}

@@ -21,7 +21,6 @@ from fedpca_core.linalg.stiefel import (
     projector_distance,
     reconditioned,
     remove_span,
-    transpose,
 )
 from fedpca_core.linalg.threads import share_rows
 from fedpca_core.problems.client_data import ClientData
@@ -77,7 +76,7 @@ def iterate(rule: InnerRule, data: ClientData, state: ClientState, received: Arr
             tall, wide = low_rank()
             moved = products + tall @ (wide @ frames)
         else:  # H is symmetric, and this is quicker
-            moved = transpose(transpose(frames) @ formed)
+            moved = (frames.mT @ formed).mT
         images, since = _replaced(frames, moved, asked), since + 1
         if tested:
             if rule.test == "conditions":
@@ -132,8 +131,8 @@ def answer(state: ClientState, received: Array) -> Array:
     product = np.empty_like(frame)
 
     def some(rows: slice) -> None:
-        along = transpose(frame[rows]) @ received
-        across = transpose(weight[rows]) @ received
+        along = frame[rows].mT @ received
+        across = weight[rows].mT @ received
         product[rows] = frame[rows] @ (penalty[rows] * along - across) - weight[rows] @ along
 
     share_rows(some, len(frame), received.size * received.shape[1])
@@ -149,13 +148,13 @@ def low_rank_part(state: ClientState, received: Array) -> tuple[Array, Array]:
     """
     pulled = state.penalty[:, None, None] * received
     tall = _side_by_side(state.frame, state.multiplier, pulled)
-    return tall, transpose(_side_by_side(state.multiplier, state.frame, received))
+    return tall, _side_by_side(state.multiplier, state.frame, received).mT
 
 
 def first_image(state: ClientState, received: Array) -> Array:
     """H X_i of the beginning of the round, where ``Lambda_i X_i = W_i``: W_i^T X_i = 0."""
     pulled = state.penalty[:, None, None] * received
-    return state.product + state.multiplier + pulled @ (transpose(received) @ state.frame)
+    return state.product + state.multiplier + pulled @ (received.mT @ state.frame)
 
 
 def _side_by_side(first: Array, second: Array, third: Array) -> Array:
@@ -166,5 +165,5 @@ def _side_by_side(first: Array, second: Array, third: Array) -> Array:
     clients, features, columns = first.shape
     joined = np.empty((clients, 3 * columns, features))
     for position, part in enumerate((first, second, third)):
-        joined[:, position * columns : (position + 1) * columns] = transpose(part)
-    return transpose(joined)
+        joined[:, position * columns : (position + 1) * columns] = part.mT
+    return joined.mT

@@ -31,7 +31,7 @@ import numpy as np
 
 from fedpca_core.algorithms.faps.state import ClientState
 from fedpca_core.arrays import Array, BoolArray, IntArray
-from fedpca_core.linalg.stiefel import projector_distance, remove_span, transpose
+from fedpca_core.linalg.stiefel import projector_distance, remove_span
 from fedpca_core.problems.client_data import ClientData
 
 INNER_RULES = ("auto", "fixed", "change", "conditions")
@@ -69,7 +69,7 @@ class InnerRule:
 
 def stable_budget(state: ClientState, limit: int) -> IntArray:
     """J_i of the rule "auto", (present,)."""
-    inside = transpose(state.frame) @ state.product  # symmetric to rounding; one half is read
+    inside = state.frame.mT @ state.product  # symmetric to rounding; one half is read
     smallest = np.asarray(np.linalg.eigvalsh(inside)[:, 0], dtype=float)
     penalty = np.where(state.penalty > 0, state.penalty, 1.0)
     return largest_stable_steps(state.outside, smallest, penalty, limit)
@@ -128,7 +128,7 @@ def adapt(state: ClientState, received: Array) -> None:
 # ---------------------------------------------------------------------- a_i of the rule "auto"
 def leading_direction(matrices: Array) -> Array:
     """Leading left singular vector, (clients, features, 1): the first guess for a_i's vector."""
-    vectors = np.linalg.eigh(transpose(matrices) @ matrices)[1]
+    vectors = np.linalg.eigh(matrices.mT @ matrices)[1]
     return _unit(matrices @ vectors[:, :, -1:])
 
 
