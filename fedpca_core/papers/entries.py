@@ -21,7 +21,7 @@ A file has the paper's own fields, then
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
@@ -297,14 +297,14 @@ def read(text: str, called: str) -> Paper:
     Raises InvalidInput: the file does not fit; names it and the place.
     """
     file = tomllib.loads(text)
-    stated = {
-        name: tuple(made(Stated, one, f"“{called}”, stated “{name}”,") for one in rows)
-        for name, rows in file.pop("stated", {}).items()
-    }
-    readings = {
-        name: tuple(made(Reading, one, f"“{called}”, reading “{name}”,") for one in rows)
-        for name, rows in file.pop("readings", {}).items()
-    }
+
+    def lists(kind: type[Made], name: str, what: str) -> dict[str, tuple[Made, ...]]:
+        return {
+            key: tuple(made(kind, one, f"“{called}”, {what} “{key}”,") for one in rows)
+            for key, rows in file.pop(name, {}).items()
+        }
+
+    stated, readings = lists(Stated, "stated", "stated"), lists(Reading, "readings", "reading")
     entries, other_data, as_run = [], file.pop("other_data", {}), file.pop("as_run", {})
     for group in file.pop("groups", []):
         for own in group.pop("entries", []):
@@ -324,24 +324,20 @@ def read(text: str, called: str) -> Paper:
             for other in ("row", "column", "method"):
                 says = says.replace(f"{{{other}}}", getattr(entry, other))
             entries.append(replace(entry, says=says))
-    values = {
-        **file,
-        "stated": stated,
-        "readings": readings,
-        "entries": entries,
-        "ignored": [made(Ignored, one, f"“{called}”, ignored,") for one in file.get("ignored", [])],
-    }
-    _once([one.id for one in entries], "entries", called)
+    ignored = [made(Ignored, one, f"“{called}”, ignored,") for one in file.pop("ignored", [])]
+    known = [one.id for one in entries]
+    _once(known, "entries", called)
+    for name, rows in readings.items():
+        _once([one.name for one in rows], f"readings “{name}”", called)
     for one in entries:
         for other in one.contradicts:
             require(
-                any(other == each.id for each in entries),
+                other in known,
                 f"“{called}”, entry “{one.id}”, contradicts “{other}”, which is no entry; "
                 "name one of this paper.",
             )
-    for name, rows in readings.items():
-        _once([one.name for one in rows], f"readings “{name}”", called)
-    return made(Paper, values, f"“{called}”")
+    found = {"stated": stated, "readings": readings, "entries": entries, "ignored": ignored}
+    return made(Paper, file | found, f"“{called}”")
 
 
 @cache
@@ -357,8 +353,6 @@ def _listed(lists: Mapping[str, tuple[Made, ...]], name: str, where: str) -> tup
     return lists[name]
 
 
-def _once(names: Iterable[str], what: str, called: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        require(name not in seen, f"“{called}” has two {what} called “{name}”; rename one.")
-        seen.add(name)
+def _once(names: Sequence[str], what: str, called: str) -> None:
+    twice = next((name for at, name in enumerate(names) if name in names[:at]), "")
+    require(not twice, f"“{called}” has two {what} called “{twice}”; rename one.")
