@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -66,12 +66,8 @@ class Cell:
     @property
     def described(self) -> dict[str, Any]:
         """Its identity as JSON has it."""
-        return {
-            "part": self.part,
-            "series": self.series,
-            "seed": self.seed,
-            "configuration": json.loads(json.dumps(dict(self.configuration))),
-        }
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return found
 
 
 #: Part and series of cells, and their configuration.

@@ -9,6 +9,7 @@
    size from at least three seeds, and none agrees. Everything else is *undetermined*.
 """
 
+import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -52,10 +53,10 @@ CASES = re.compile(r"\b(\d[\d,]*) of \1 cases")
 Results = Callable[[str], Mapping[str, Cells]]
 
 _LIMITS: Mapping[str, Callable[[float, float], bool]] = {
-    "at_least": lambda ours, limit: ours >= limit,
-    "at_most": lambda ours, limit: ours <= limit,
-    "above": lambda ours, limit: ours > limit,
-    "below": lambda ours, limit: ours < limit,
+    "at_least": operator.ge,
+    "at_most": operator.le,
+    "above": operator.gt,
+    "below": operator.lt,
 }
 
 

@@ -7,8 +7,8 @@ How to add one
    does a page write the digits itself (a house rule reads the sources).
 2. *Ours.* The key of an experiment, series and measure; a tolerance (``within``, ``points``) for a
    number, or what a claim ``holds``. Readings say in ``reads`` which stored result is theirs.
-3. *The experiment*, where there is none yet. Subclass `Experiment`: ``cells(size, seeds)`` lists
-   what is run (one value, one method, one seed; ``configuration`` holds all that its numbers depend
+3. *The experiment*, where there is none yet. Subclass `Experiment`: ``pieces(size)`` lists what is
+   run from every seed (one value, one method; the configuration holds all that its numbers depend
    on), ``run(cell, size)`` returns `Number`s. Add an instance to `EXPERIMENTS`.
 4. *The results.* ``python -m fedpca_core reproduce KEY --seeds 5 --out DIR`` (``--paper-size``),
    then copy ``KEY-live.csv`` and ``.json`` (``KEY-paper.*``) into ``papers/data``, or add cells to
