@@ -8,16 +8,13 @@ results, or, where a page draws by itself, of its first and last figure and its 
 import base64
 import io
 import re
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from html import escape
-from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
 from dashboard.player import printed
@@ -37,8 +34,10 @@ from fedpca_core.version import __version__
 _ROWS, _PICTURES = 40, 1
 #: What says what is promised; it follows what came of it.
 _PROMISE = "guarantee"
-#: Inches of the sheet, and characters of a line of nine points on it.
-_SHEET, _LINE = (8.27, 11.69), 107
+#: Rows of tables, and paragraphs, that a PDF may have, until it fits on one page.
+_FEWER = ((_ROWS, 40), (20, 40), (12, 40), (6, 40), (3, 40), (1, 40), (0, 40), (0, 8), (0, 2))
+#: Millimetres of a point.
+_POINT = 25.4 / 72
 _STYLE = Path(__file__).resolve().parents[1] / "handout.css"
 
 
@@ -174,104 +173,72 @@ def _bold(text: str) -> str:
 
 
 # ---------------------------------------------------------------------- as a PDF
-class _Line(NamedTuple):
-    """A line on the paper: its size, and texts by where they begin, as shares of the width."""
-
-    points: float
-    cells: Sequence[tuple[float, str]] = ()
-    weight: str = "normal"
-    url: str | None = None
-
-    @property
-    def high(self) -> float:
-        """Its share of the sheet."""
-        return self.points * 1.3 / 72 / _SHEET[1]
-
-
 def pdf(made: Sheet) -> bytes:
     """The sheet as a PDF of one page; what does not fit on it is left to the link."""
-    from matplotlib import image, rc_context
-    from matplotlib.figure import Figure
+    for rows, texts in _FEWER:
+        content, pages = _paper(made, rows, texts)
+        if pages == 1:
+            break
+    return content
 
-    # A link is followed where it is read on a screen; on paper its end helps nobody.
-    link = f"{made.link[:_LINE]}…" if len(made.link) > _LINE else made.link
-    rests = f"Rests on {'; '.join(made.papers)}\nCite as {' '.join(SOFTWARE.bibtex.split())}"
-    foot = _fitted([*_lines(made.settings, 7.0), *_lines(link, 7.0, url=made.link)], 0.15)
-    foot += _fitted(_lines(rests, 7.0), 0.1)
-    # What an ε means is said whole; pictures and tables leave it room.
-    small = _fitted([line for text in made.small for line in _lines(text, 7.0)], 0.24)
-    head = [*_lines(made.question, 14.0, "bold"), _Line(6.0)]
-    head += [line for text in made.answer for line in [*_lines(text, 9.5), _Line(4.0)]]
-    head = _fitted(head, 0.9 - _high([*small, *foot]))
-    room = 0.9 - _high([*head, *small, *foot])
-    rows = [line for label, table in made.tables.items() for line in _table(label, table)]
-    rows = _fitted(rows, room - 0.24 * bool(made.pictures))
-    room -= _high(rows)
-    figure = Figure(figsize=_SHEET, facecolor="white")
-    top = _write(figure, head, 0.96)
+
+def _paper(made: Sheet, most_rows: int, most_texts: int) -> tuple[bytes, int]:
+    """The sheet with so many rows of its tables, and paragraphs, and the pages that it takes."""
+    from fpdf import FPDF
+    from fpdf.fonts import TTFFont
+    from matplotlib import get_data_path  # where a font with our signs lies
+
+    paper = FPDF()
+    paper.set_title(made.question)
+    paper.set_creation_date(datetime(2000, 1, 1, tzinfo=UTC))  # the same sheet, the same bytes
+    for style, name in (("", ""), ("B", "-Bold")):
+        paper.add_font(
+            "sans", style, Path(get_data_path(), "fonts", "ttf", f"DejaVuSans{name}.ttf")
+        )
+    paper.set_auto_page_break(True, margin=12)
+    paper.add_page()
+
+    def write(text: str, points: float = 7.0, style: Literal["", "B"] = "", link: str = "") -> None:
+        paper.set_font("sans", style, points)
+        high = points * 1.3 * _POINT
+        paper.multi_cell(0, high, _plain(text), align="L", link=link, new_x="LMARGIN", new_y="NEXT")
+        paper.ln(high / 3)
+
+    write(made.question, 14.0, "B")
+    for text in made.answer[:most_texts]:
+        write(text, 9.5)
     for picture in made.pictures:
-        pixels = image.imread(io.BytesIO(picture))
-        natural = 0.86 * _SHEET[0] / _SHEET[1] * pixels.shape[0] / pixels.shape[1]
-        if (height := min(natural, room - 0.01)) > natural / 2:  # nobody reads a smaller one
-            axes = figure.add_axes((0.07, top - height, 0.86, height))
-            axes.imshow(pixels, interpolation="none")
-            axes.axis("off")
-            top, room = top - height - 0.01, room - height - 0.01
-    _write(figure, [*rows, *small], top)
-    _write(figure, foot, 0.045 + _high(foot), "#444444")
-    out = io.BytesIO()
-    with rc_context({"pdf.fonttype": 42}):
-        figure.savefig(out, format="pdf", metadata={"CreationDate": None, "Title": made.question})
-    return out.getvalue()
+        paper.image(io.BytesIO(picture), w=paper.epw, h=0.4 * paper.epw, keep_aspect_ratio=True)
+    for label, table in made.tables.items() if most_rows else ():
+        write(label, 8.5, "B")
+        paper.set_font("sans", "", 7.0)
+        rows = [[*table], *table.head(most_rows).to_numpy().tolist()]
+        wide = [_wide(column) for column in zip(*rows, strict=True)]
+        with paper.table(
+            rows, align="L", text_align="L", v_align="T", borders_layout="NONE",
+            col_widths=wide, width=min(paper.epw, 1.5 * sum(wide)), line_height=3.2,
+        ):  # fmt: skip
+            pass  # it is drawn where this ends
+        paper.ln(2.0)
+    for text in made.small[:most_texts]:
+        write(text)
+    if most_rows < max(map(len, made.tables.values()), default=0) or most_texts < len(made.answer):
+        write("… more behind the link")
+    write(made.settings)
+    # A link is followed where it is read on a screen; on paper its end helps nobody.
+    write(f"{made.link[:200]}…" if len(made.link) > 200 else made.link, link=made.link)
+    write(f"Rests on {'; '.join(made.papers)}")
+    write(f"Cite as {' '.join(SOFTWARE.bibtex.split())}")
+    content = bytes(paper.output())
+    for font in paper.fonts.values():
+        if isinstance(font, TTFFont):  # its file
+            font.close()
+    return content, paper.pages_count
 
 
-def _lines(text: str, points: float, weight: str = "normal", url: str | None = None) -> list[_Line]:
-    """A text in lines; bold letters are wider."""
-    width = int(_LINE * 9 / points / (1.15 if weight == "bold" else 1.0))
-    broken = [part for one in _plain(text).split("\n") for part in textwrap.wrap(one, width)]
-    return [_Line(points, [(0.0, part)], weight, url) for part in broken]
-
-
-def _table(label: str, table: pd.DataFrame) -> list[_Line]:
-    """A table in columns as wide as there is room for; longer texts break into lines."""
-    rows = [[str(name) for name in table], *table.to_numpy(dtype=object).tolist()]
-    wide = [  # bold letters are wider
-        int(max([1.25 * len(head), *map(len, cells)])) + 2
-        for head, *cells in zip(*rows, strict=True)
-    ]
-    while sum(wide) > 1.18 * _LINE and max(wide) > 16:
-        wide[wide.index(max(wide))] -= 1
-    points = min(7.0, 7.0 * 1.18 * _LINE / sum(wide))
-    starts = np.cumsum([0, *wide]) * points * 0.55 / 72 / _SHEET[0]
-    found = _lines(label, 8.5, "bold")
-    for number, row in enumerate(rows):
-        cells = [textwrap.wrap(text, width - 2) for text, width in zip(row, wide, strict=True)]
-        for texts in zip_longest(*cells, fillvalue=""):
-            beside = list(zip(starts, texts, strict=False))
-            found.append(_Line(points, beside, "normal" if number else "bold"))
-    return [*found, _Line(4.0)]
-
-
-def _high(lines: Iterable[_Line]) -> float:
-    return sum(line.high for line in lines)
-
-
-def _fitted(lines: Sequence[_Line], room: float) -> list[_Line]:
-    kept = [line for at, line in enumerate(lines) if _high(lines[: at + 2]) <= room]
-    more = _Line(7.0, [(0.0, "… more behind the link")])
-    return list(lines) if _high(lines) <= room else [*kept, more]
-
-
-def _write(figure: Any, lines: Iterable[_Line], top: float, colour: str = "black") -> float:
-    """Write lines from the top down; returns where the next one stands."""
-    for line in lines:
-        for start, text in line.cells:
-            figure.text(
-                0.07 + start, top, text, fontsize=line.points, weight=line.weight, color=colour,
-                url=line.url, va="top", parse_math=False,
-            )  # fmt: skip
-        top -= line.high
-    return top
+def _wide(cells: Sequence[str]) -> int:
+    """Characters of a column: texts break into lines, and words do not."""
+    return 4 + max(min(max(map(len, cells)), 45), *map(len, [*" ".join(cells).split(), ""]))
 
 
 def _plain(text: str) -> str:

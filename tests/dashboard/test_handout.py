@@ -6,11 +6,13 @@ import math
 import re
 from dataclasses import replace
 from datetime import date
+from io import BytesIO
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from pypdf import PdfReader
 
 from dashboard.shell import handout, jobs, script, share
 from dashboard.shell.bundle import caption
@@ -70,8 +72,7 @@ def test_it_has_question_answer_figure_findings_guarantee_settings_link_and_cita
 
 def test_the_pdf_is_one_page(made):
     content = handout.pdf(made)
-    assert content.startswith(b"%PDF") and content.count(b"/Type /Page\n") in (0, 1)
-    assert content.count(b"/Type /Page ") + content.count(b"/Type /Page\n") == 1
+    assert content.startswith(b"%PDF") and len(PdfReader(BytesIO(content)).pages) == 1
 
 
 def test_where_nothing_does_all_of_it_the_sheet_says_what_would():
@@ -163,12 +164,9 @@ def test_cells_are_filled_with_medians_but_under_an_epsilon():
 def test_a_long_cell_is_told_whole():
     words = "has it: relative error below 10⁻⁶, in 100% of draws (70–100%); compared with the truth"
     rows = pd.DataFrame({"What": ["covariance"], "The server": [words], "Attack": ["a" * 60]})
-    lines = handout._table("Findings", rows)
-    assert len({line.points for line in lines[1:-1]}) == 1 and lines[1].points > 5
-    cells = [dict(line.cells) for line in lines[2:-1]]
-    start = sorted(cells[0])[1]
-    assert " ".join(one[start] for one in cells).strip() == words
-    assert max(cells[0]) < 0.86
+    content = handout.pdf(handout.Sheet("?", tables={"Findings": rows}))
+    read = PdfReader(BytesIO(content)).pages[0].extract_text()
+    assert words in " ".join(read.split())
 
 
 def test_the_figure_is_printed_as_fine_as_it_was_drawn(made):
