@@ -15,7 +15,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from dashboard.classroom import rooms  # noqa: E402
-from dashboard.shell.document import Document, guides  # noqa: E402
+from dashboard.shell import document  # noqa: E402
 from dashboard.shell.guard import Guard, status  # noqa: E402
 
 
@@ -29,10 +29,10 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
 
 def routes() -> list[BaseRoute]:
-    """The status page, rooms for phones, and the documentation where ``make docs`` has built it."""
-    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    served: list[BaseRoute] = [Route("/status", status), *rooms.routes(f"/{base}" if base else "")]
-    if (built := guides()) is not None:
+    """The status page, the document, rooms for phones, and the guides where they are built."""
+    phones = rooms.routes(document.base())
+    served: list[BaseRoute] = [Route("/status", status), *document.routes(), *phones]
+    if (built := document.guides()) is not None:
         served.append(Mount("/docs", StaticFiles(directory=built, html=True)))
     return served
 
@@ -41,7 +41,7 @@ app = st.App(
     ROOT / "dashboard" / "main.py",
     lifespan=lifespan,
     routes=routes(),
-    middleware=[Middleware(Guard), Middleware(Document)],
+    middleware=[Middleware(Guard)],
 )
 
 if __name__ == "__main__":

@@ -6,18 +6,19 @@ for a font that is not ours, and late, one after the other, for the parts that d
 """
 
 import base64
-import gzip
 import os
 import re
 from functools import cache, lru_cache
 from pathlib import Path
 
 import streamlit as st
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Route
 
 from dashboard.shell.markup import html
-from dashboard.shell.streamlit_internals import scripts
+from dashboard.shell.navigation import PLACES
+from dashboard.shell.streamlit_internals import INDEX, scripts
 
 PRODUCT = "Federated-PCA laboratory"
 DESCRIPTION = (
@@ -69,56 +70,22 @@ def rewritten(document: bytes) -> bytes:
     return document.replace(b"</head>", "\n".join([*lines, "</head>"]).encode(), 1)
 
 
-class Document:
-    """Middleware that writes our own `head` into the document, and touches nothing else."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; hold back an HTML answer until it is whole and rewrite it."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        start: Message | None = None
-        body = b""
-
-        async def changing(message: Message) -> None:
-            nonlocal start, body
-            if message["type"] == "http.response.start":
-                kind = Headers(scope=message).get("content-type", "")
-                if kind.startswith("text/html") and message["status"] == 200:
-                    start = message
-                    return
-            elif start is not None and message["type"] == "http.response.body":
-                body += message.get("body", b"")
-                if message.get("more_body"):
-                    return
-                headers = MutableHeaders(scope=start)
-                # Streamlit sends the document of a deep link compressed.
-                if headers.get("content-encoding") == "gzip":
-                    body = gzip.decompress(body)
-                changed = body  # the guides and the page for phones are theirs to write
-                if _TITLE in body:
-                    changed = rewritten(body).replace(_TITLE, head(_address(scope)), 1)
-                # They are of Streamlit's file: another length, and unchanged when ours is not.
-                for name in ("content-encoding", "content-length", "etag", "last-modified"):
-                    if name in headers:
-                        del headers[name]
-                if scope["method"] != "HEAD":
-                    headers["content-length"] = str(len(changed))
-                await send(start)
-                await send({"type": "http.response.body", "body": changed})
-                start = None
-                return
-            await send(message)
-
-        await self._app(scope, receive, changing)
+def base() -> str:
+    """What stands before every address of the program: nothing, or a path such as ``/lab``."""
+    path = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{path}" if path else ""
 
 
-def _address(scope: Scope) -> str:
-    """Where the visitor reached the application, with a slash at its end."""
-    headers = Headers(scope=scope)
-    scheme = headers.get("x-forwarded-proto", scope.get("scheme", "http")).split(",")[0]
-    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    return f"{scheme}://{headers.get('host', 'localhost')}/{base}{'/' if base else ''}"
+async def document(request: Request) -> Response:
+    """Streamlit's document with our own `head`."""
+    headers = request.headers
+    scheme = headers.get("x-forwarded-proto", request.url.scheme).split(",")[0]
+    own = head(f"{scheme}://{headers.get('host', 'localhost')}{base()}/")
+    body = rewritten(INDEX.read_bytes()).replace(_TITLE, own, 1)
+    return HTMLResponse(body, headers={"Cache-Control": "no-cache"})
+
+
+def routes() -> list[BaseRoute]:
+    """Where the document is; none where a newer Streamlit keeps its own elsewhere."""
+    names = ("", *PLACES) if INDEX.is_file() else ()
+    return [Route(f"{base()}/{name}", document) for name in names]

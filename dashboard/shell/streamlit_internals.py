@@ -54,8 +54,9 @@ UNBIND = Inside(
 )
 PLACES = Inside("streamlit.delta_generator_singletons:context_dg_stack")
 UPLOADS = Inside("starlette.formparsers:MultiPartParser")
-#: Where Streamlit has the scripts of its own pages, and those that draw the top of our front page.
-SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
+#: Streamlit's document and its scripts, and those that draw the top of our front page.
+INDEX = Path(st.__file__).parent / "static" / "index.html"
+SCRIPTS = INDEX.parent / "static" / "js"
 PARTS = ("Html", "ButtonGroup", "Checkbox", "Selectbox", "Slider", "BidiComponent")
 #: Pages and parts of them that run at a time: they share one interpreter with the thread that sends
 #: what they draw. Behind one that takes more than these seconds (a large table) none keeps waiting.

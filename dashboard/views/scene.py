@@ -17,7 +17,7 @@ from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.errors import InvalidInput
-from fedpca_core.findings import Finding, Status, Target, in_short, lasting
+from fedpca_core.findings import Status, Target, in_short, lasting
 from fedpca_core.questions.catalogue import NEXT_STEPS
 from fedpca_core.questions.home.dials import onward
 from fedpca_core.questions.home.scene import LivePicture, Scene, bearable
@@ -272,40 +272,54 @@ def sentence(scene: Scene, settings: SceneSettings, k: int) -> str:
     # Who takes part now and then sends fewer messages than there are rounds.
     step = plural(k, "message" if settings.participation == 1 else "round")
     both = " of both runs" * bool(settings.joined)
-    return f"After {step}{both} the server {known(scene, settings, k)}; its {answer}."
+    return f"After {step}{both} the server {held(scene, settings, k)[0]}; its {answer}."
 
 
-def known(scene: Scene, settings: SceneSettings, k: int) -> str:
-    """The findings after a round, in words that follow "the server"."""
-    matrix, records = scene.findings[k]
+def held(scene: Scene, settings: SceneSettings, k: int) -> tuple[str, str, str]:
+    """The findings after a round: in words that follow "the server", on the stage, and in one line
+    below what the server holds."""
+    (matrix, records), joined = scene.findings[k], bool(settings.joined)
     name, objects = who(settings, scene.facts), things(settings)
+    if k == 0:
+        return "has received nothing", "has received nothing", "Nothing has been sent yet."
     if records.status is Status.OPEN and records.figure is not None:
-        which = "that joined" if settings.joined else f"of {name}"
-        return f"has all {records.figure.value:.0f} {objects} {which}, exactly"
-    whose = _whose(scene, settings)
+        whose = "that joined" if joined else f"of {name}"
+        every = "has every newcomer" if joined else f"has every record of {name}"
+        found = f"has all {records.figure.value:.0f}"
+        return f"{found} {objects} {whose}, exactly", every, _exactly(scene, settings, k)
     if matrix.status is Status.PROVED_CLOSED:
-        return f"has received nothing of {name}"
-    released = ", as it was released with noise" if scene.facts.guarantee is not None else ""
-    if matrix.status is Status.OPEN:
-        held = f"has the whole matrix of {whose}{released}"
-    elif matrix.status is Status.PARTLY and matrix.figure is not None:
-        held = f"has {plural(np.round(matrix.figure.value), 'direction')} of {whose}{released}"
-    else:
-        return f"reads no direction of {whose} in its masked messages; {_untried(records)}"
-    return f"{held}; records: {in_short(records)}"
-
-
-def _untried(records: Finding) -> str:
-    """The finding on records that masked messages hide; what was left waiting in few words."""
-    waits = records.status is Status.NOT_TRIED and records.seconds
-    return "harder attack not tried" if waits else f"records: {in_short(records)}"
-
-
-def _whose(scene: Scene, settings: SceneSettings) -> str:
-    if settings.joined:
-        return "what changed"
+        told = f"received nothing of {name}"
+        return f"has {told}", f"nothing of {name} has been sent", f"Has {told}."
     summed = scene.findings[-1][0].target is Target.SUM
-    return "all clients together" if summed else who(settings, scene.facts)
+    whose = "what changed" if joined else "all clients together" if summed else name
+    what, short_of = in_short(records), f"records: {in_short(records)}"
+    if matrix.figure is None:
+        if records.status is Status.NOT_TRIED and records.seconds:
+            what = short_of = "harder attack not tried"
+        none = f"reads no direction of {whose} in its masked messages; {short_of}"
+        return none, f"masked; {short_of}", f"No {objects} read. {what.capitalize()}."
+    directions = plural(np.round(matrix.figure.value), "direction")
+    known = "the whole matrix" if matrix.status is Status.OPEN else directions
+    released = ", as it was released with noise" * (scene.facts.guarantee is not None)
+    return (
+        f"has {known} of {whose}{released}; {short_of}",
+        f"has {directions} of {whose}",
+        f"Has {matrix.figure} of {whose}; {objects}: {what}.",
+    )
+
+
+def _exactly(scene: Scene, settings: SceneSettings, k: int) -> str:
+    """That the server has all records, since when, and how it can be sure."""
+    matrix, records = scene.findings[k]
+    assert records.figure is not None
+    found = f"Has all {records.figure.value:.0f}"
+    since = [] if scene.certified is None else [f"since message {scene.certified}"]
+    searched = matrix.attack != "" and ATTACKS[matrix.attack].searches
+    if not searched and "no other whole" in records.basis and settings.problem in IMAGES:
+        return f"{' '.join([found, *since])}: no other whole pixels fit."
+    how = [f"by {ATTACKS[matrix.attack].title.lower()}"] * searched
+    anew = "; stored, and being computed again" if scene.earlier else ""
+    return f"{', '.join([found, 'exactly', *since, *how])}{anew}."
 
 
 def _stage(scene: Scene, settings: SceneSettings, whole: Scene | None = None) -> Stage:
@@ -345,20 +359,10 @@ def _protection(scene: Scene, settings: SceneSettings) -> tuple[str, str, str]:
 
 
 def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
-    if k == 0:
-        return "has received nothing"
-    (matrix, records), name = scene.findings[k], who(settings, scene.facts)
-    sent = f"\n{scene.uploaded[k] / 1e3:,.0f} kB received"
-    if _answer_only(settings):
-        return f"off by {angle(scene.sines[k])}{sent}"
-    if records.status is Status.OPEN:
-        return f"has every {'newcomer' if settings.joined else f'record of {name}'}{sent}"
-    if matrix.status is Status.PROVED_CLOSED:
-        return f"nothing of {name} has been sent{sent}"
-    if matrix.figure is not None:
-        held = plural(np.round(matrix.figure.value), "direction")
-        return f"has {held} of {_whose(scene, settings)}{sent}"
-    return f"masked; {_untried(records)}{sent}"
+    told = held(scene, settings, k)[1]
+    if k > 0 and _answer_only(settings):
+        told = f"off by {angle(scene.sines[k])}"
+    return told + f"\n{scene.uploaded[k] / 1e3:,.0f} kB received" * (k > 0)
 
 
 def _truth(scene: Scene, settings: SceneSettings) -> Images:
@@ -387,7 +391,7 @@ def _held(scene: Scene, settings: SceneSettings) -> list[Images]:
             else f"Server rebuilds ({METHODS[own.method].title})",
             one.pictures,
             [
-                caption(*one.findings[k]) if scene.other is None else in_a_line(one, own, k)
+                caption(*one.findings[k]) if scene.other is None else held(one, own, k)[2]
                 for k in range(one.rounds + 1)
             ],
             "Directions of the client's second moments as pictures, or its records.",
@@ -409,28 +413,6 @@ def _learnt(scene: Scene) -> Images:
         simulation_only=True,
         description="The components of the answer as pictures.",
     )
-
-
-def in_a_line(scene: Scene, settings: SceneSettings, k: int) -> str:
-    """The findings after a round in one line, below what the server holds."""
-    matrix, records = scene.findings[k]
-    objects = things(settings)
-    if k == 0:
-        return "Nothing has been sent yet."
-    if records.status is Status.OPEN and records.figure is not None:
-        found = f"Has all {records.figure.value:.0f}"
-        since = [] if scene.certified is None else [f"since message {scene.certified}"]
-        searched = matrix.attack != "" and ATTACKS[matrix.attack].searches
-        if not searched and "no other whole" in records.basis and settings.problem in IMAGES:
-            return f"{' '.join([found, *since])}: no other whole pixels fit."  # so it can be sure
-        how = [f"by {ATTACKS[matrix.attack].title.lower()}"] * searched
-        anew = "; stored, and being computed again" if scene.earlier else ""
-        return f"{', '.join([found, 'exactly', *since, *how])}{anew}."
-    if matrix.status is Status.PROVED_CLOSED:
-        return f"Has received nothing of {who(settings, scene.facts)}."
-    if matrix.figure is not None:
-        return f"Has {matrix.figure} of {_whose(scene, settings)}; {objects}: {in_short(records)}."
-    return f"No {objects} read. {_untried(records).removeprefix('records: ').capitalize()}."
 
 
 def _guess(guess: str | None, last: float) -> tuple[Mark, ...]:

@@ -11,10 +11,9 @@ from starlette.middleware import Middleware
 
 from dashboard.classroom import rooms
 from dashboard.classroom.rooms import ROOMS, Question
-from dashboard.shell.document import Document
 from dashboard.shell.guard import HEADERS, Guard
 
-APP = Starlette(routes=rooms.routes("/lab"), middleware=[Middleware(Guard), Middleware(Document)])
+APP = Starlette(routes=rooms.routes("/lab"), middleware=[Middleware(Guard)])
 ASKED = Question("After which message?", ("1", "2", "never"))
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 from pathlib import Path
 
 import pytest
 import streamlit as st
-from starlette.responses import Response
+from starlette.applications import Starlette
 
-from dashboard.shell.document import Document, rewritten
+from dashboard.shell.document import rewritten, routes
+from dashboard.shell.navigation import PLACES
 from tests.dashboard.asgi import visit
 
 STATIC = Path(st.__file__).parent / "static"
@@ -34,15 +34,18 @@ def test_the_document_asks_for_what_is_there_once_and_for_no_font_that_is_not_ou
     assert "SourceSans" not in document
 
 
-@pytest.mark.parametrize("zipped", [False, True])
-def test_a_document_is_rewritten_compressed_or_not(zipped):
-    """Streamlit compresses that of a deep link, which once made every deep link an error."""
-    theirs = (STATIC / "index.html").read_bytes()
-    body = gzip.compress(theirs) if zipped else theirs
-    headers = {"content-encoding": "gzip"} if zipped else {}
-    app = Document(Response(body, media_type="text/html", headers=headers))
-    answer = visit(app, "/trace", host="127.0.0.1")
-    assert "content-encoding" not in answer.headers
+@pytest.mark.parametrize("base", ["", "lab"])
+@pytest.mark.parametrize("name", ["", *PLACES])
+def test_every_page_is_sent_with_our_document(base, name):
+    before = st.get_option("server.baseUrlPath")
+    st.config.set_option("server.baseUrlPath", base)
+    try:
+        app = Starlette(routes=routes())
+        path = f"/{base}/{name}".replace("//", "/")
+        answer = visit(app, path, host="lab", x_forwarded_proto="https")
+    finally:
+        st.config.set_option("server.baseUrlPath", before)
+    assert answer.status == 200 and answer.headers["cache-control"] == "no-cache"
     assert int(answer.headers["content-length"]) == len(answer.body)
-    assert b"modulepreload" in answer.body
-    assert b"<title>Streamlit</title>" not in answer.body
+    assert b"modulepreload" in answer.body and b"<title>Streamlit</title>" not in answer.body
+    assert f"https://localhost{base and '/'}{base}/app/static/preview.png".encode() in answer.body
