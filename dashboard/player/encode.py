@@ -8,6 +8,7 @@ that two panels draw the same numbers.
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import cycle
@@ -66,14 +67,11 @@ def _colours(style: Look) -> dict[str, str]:
 
 def styles(curves: Sequence[Curve]) -> list[Look]:
     """Choose every curve's style: as asked, as its name says, or the next one nobody uses."""
-    chosen: list[Look | None] = []
-    for curve in curves:
-        if curve.colour is not None:
-            chosen.append(palette.style(curve.colour))
-        elif curve.guide:
-            chosen.append(palette.style("guide"))
-        else:
-            chosen.append(palette.style(curve.name) if palette.knows(curve.name) else None)
+    named = [curve.colour or ("guide" if curve.guide else curve.name) for curve in curves]
+    chosen = [
+        palette.style(name) if curve.colour or palette.knows(name) else None
+        for curve, name in zip(curves, named, strict=True)
+    ]
     taken = {style.light for style in chosen if style is not None}
     free = [style for style in palette.FALLBACKS if style.light not in taken]
     left = cycle(free or palette.FALLBACKS)
@@ -99,26 +97,26 @@ def baseline_style(baseline: Baseline) -> Look:
     return palette.style(baseline.colour or role)
 
 
+def _each_round(fits: bool, said: str, rounds: int, otherwise: str = "", most: str = "") -> None:
+    """Raises InvalidInput: there is not one of what is ``said`` for every round."""
+    asked = f"give {most}{rounds + 1}, the start included{otherwise}"
+    require(fits, f"{said} for {rounds} rounds; {asked}.")
+
+
 def _panel(panel: Panel, rounds: int, blocks: _Blocks) -> dict[str, Any]:
+    follows = panel.follows and panel.kind in ("lines", "area")
     for curve in panel.curves:
-        y = floats(curve.y, "y")
+        y, who = floats(curve.y, "y"), f"Panel {panel.key!r}, curve {curve.name!r}"
         if y.ndim == 2:
-            require(
-                y.shape[0] == rounds + 1,
-                f"Panel {panel.key!r}, curve {curve.name!r}: {y.shape[0]} rows of y for "
-                f"{rounds} rounds; give {rounds + 1}, the start included.",
-            )
-        elif panel.follows and panel.kind in ("lines", "area") and not curve.guide:
-            require(
-                y.size <= rounds + 1,
-                f"Panel {panel.key!r}, curve {curve.name!r}: {y.size} points for {rounds} rounds; "
-                f"give at most {rounds + 1}, the start included, or set follows=False.",
-            )
+            _each_round(len(y) == rounds + 1, f"{who}: {len(y)} rows of y", rounds)
+        elif follows and not curve.guide:
+            said, instead = f"{who}: {y.size} points", ", or set follows=False"
+            _each_round(y.size <= rounds + 1, said, rounds, instead, most="at most ")
     axes = f"{panel.x_title}|{panel.y_title}|{panel.kind}|{panel.log_x}|{panel.log_y}"
     same = "kind key title x_title y_title log_x log_y x_range y_range description stack integer_x"
     return plain(panel, f"{same} height compact") | {
         "axesId": panel.axes_id or axes,
-        "follows": panel.follows and panel.kind in ("lines", "area"),
+        "follows": follows,
         # One mark for the chart where every curve would have one.
         "simulationOnly": panel.simulation_only
         or all(curve.simulation_only for curve in panel.curves),
@@ -151,19 +149,16 @@ def extent(heat: Heat) -> tuple[float, float]:
 
 def _heat(heat: Heat, rounds: int, blocks: _Blocks) -> dict[str, Any]:
     values = floats(heat.values, "values")
-    if values.ndim == 3:
-        require(
-            values.shape[0] == rounds + 1,
-            f"Heat map {heat.key!r}: {values.shape[0]} matrices for {rounds} rounds; "
-            f"give {rounds + 1}, the start included.",
-        )
+    many = len(values) if values.ndim == 3 else 0
+    said = f"Heat map {heat.key!r}: {many} matrices"
+    _each_round(many in (0, rounds + 1), said, rounds)
     low, high = extent(heat)
     same = "key title x_title y_title description height palette show_values simulation_only"
     return plain(heat, same) | {
         "kind": "heat",
         "axesId": heat.axes_id or f"{heat.x_title}|{heat.y_title}|{values.shape[-2:]}",
         "values": blocks.floats(values),
-        "frames": values.shape[0] if values.ndim == 3 else 0,
+        "frames": many,
         "rowLabels": [str(label) for label in heat.row_labels],
         "columnLabels": [str(label) for label in heat.column_labels],
         "low": low,
@@ -183,17 +178,12 @@ def _frames(frames: NDArray[np.uint8], blocks: _Blocks) -> dict[str, Any]:
 
 def _images(images: Images, rounds: int, blocks: _Blocks) -> dict[str, Any]:
     frames = np.asarray(images.frames)
-    count = len(frames)
-    require(
-        count in (1, rounds + 1),
-        f"Images {images.title!r}: {count} frames for {rounds} rounds; give {rounds + 1}, the "
-        "start included, or a single one that stays.",
-    )
-    require(
-        len(images.captions) in (0, 1, rounds + 1),
-        f"Images {images.title!r}: {len(images.captions)} captions for {rounds} rounds; give "
-        f"{rounds + 1}, the start included, or one for all, or none.",
-    )
+    for of, what, alone, otherwise in (
+        (frames, "frames", (1,), ", or a single one that stays"),
+        (images.captions, "captions", (0, 1), ", or one for all, or none"),
+    ):
+        said = f"Images {images.title!r}: {len(of)} {what}"
+        _each_round(len(of) in (*alone, rounds + 1), said, rounds, otherwise)
     same = "title palette captions simulation_only size show_scale description"
     ends = {"low": float(images.low), "high": float(images.high)}
     return plain(images, same) | _frames(frames, blocks) | ends
@@ -253,19 +243,16 @@ def encode(
         len(panels) > 0 or any(len(row) > 0 for row in images),
         f"The view {key!r} has neither a panel nor an image; give at least one.",
     )
-    require(
-        len(sentences) in (0, rounds + 1),
-        f"The view {key!r} has {len(sentences)} sentences for {rounds} rounds; give "
-        f"{rounds + 1}, the start included, or none.",
-    )
-    keys = [panel.key for panel in panels]
-    twice = sorted({name for name in keys if keys.count(name) > 1})
+    said = f"The view {key!r} has {len(sentences)} sentences"
+    _each_round(len(sentences) in (0, rounds + 1), said, rounds, ", or none")
+    keys = Counter(panel.key for panel in panels)
+    twice = sorted(name for name, times in keys.items() if times > 1)
     require(
         not twice,
         f"The view {key!r}: the panel key {', '.join(map(repr, twice))} is used twice; "
         "give every panel a key of its own.",
     )
-    blocks = _Blocks()
+    blocks, made = _Blocks(), {Panel: _panel, Heat: _heat}
     header: dict[str, Any] = {
         "key": key,
         "rounds": rounds,
@@ -273,12 +260,7 @@ def encode(
         "start": start,
         "playback": playback,
         "choosable": choosable,
-        "panels": [
-            _heat(panel, rounds, blocks)
-            if isinstance(panel, Heat)
-            else _panel(panel, rounds, blocks)
-            for panel in panels
-        ],
+        "panels": [made[type(panel)](panel, rounds, blocks) for panel in panels],
         "images": [[_images(one, rounds, blocks) for one in row] for row in images],
         "stage": None
         if stage is None
@@ -295,9 +277,7 @@ def encode(
         "simulationColour": _colours(palette.style("simulation")),
     }
     body = blocks.joined()
-    digest = hashlib.blake2b(digest_size=6)
-    digest.update(json.dumps(header, sort_keys=True).encode())
-    digest.update(body)
-    header["digest"] = digest.hexdigest()
+    shown = json.dumps(header, sort_keys=True).encode() + body
+    header["digest"] = hashlib.blake2b(shown, digest_size=6).hexdigest()
     text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
     return len(text).to_bytes(4, "little") + text + b"\0" * (-(4 + len(text)) % ALIGNMENT) + body

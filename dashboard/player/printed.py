@@ -145,10 +145,7 @@ def _files(
 # ------------------------------------------------------------------ charts
 def _panel(panel: Panel, place: SubFigure) -> None:
     axes = place.subplots()
-    if panel.log_x:
-        axes.set_xscale("log")
-    if panel.log_y:
-        axes.set_yscale("log")
+    axes.set(**{f"{axis}scale": "log" for axis in "xy" if getattr(panel, f"log_{axis}")})
     curves = list(zip(panel.curves, styles(panel.curves), strict=True))
     if panel.kind == "bars":
         _bars(axes, panel, curves)
@@ -171,17 +168,13 @@ def _panel(panel: Panel, place: SubFigure) -> None:
             linestyle=list(_DASHES.values())[1 + at % 5],
             label=line.label + (_SIMULATION if line.simulation_only else ""),
         )
-    if panel.x_range:
-        axes.set_xlim(*panel.x_range)
-    if panel.y_range:
-        axes.set_ylim(*panel.y_range)
+    axes.set(xlim=panel.x_range, ylim=panel.y_range)
     if panel.integer_x and not panel.log_x:
         axes.locator_params(axis="x", integer=True)
     marked = any(c.simulation_only for c in panel.curves) or panel.simulation_only
     remark = "  (◇ simulation only)" if marked else ""
     axes.set_title((panel.title or panel.y_title) + remark, loc="left", fontsize=10)
-    axes.set_xlabel(panel.x_title)
-    axes.set_ylabel(textwrap.fill(panel.y_title, 30))
+    axes.set(xlabel=panel.x_title, ylabel=textwrap.fill(panel.y_title, 30))
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -233,8 +226,7 @@ def _heat(heat: Heat, place: SubFigure) -> None:
         interpolation="nearest",
     )  # fmt: skip
     axes.set_title(heat.title, loc="left", fontsize=10)
-    axes.set_xlabel(heat.x_title)
-    axes.set_ylabel(heat.y_title)
+    axes.set(xlabel=heat.x_title, ylabel=heat.y_title)
     for axis, labels in ((axes.xaxis, heat.column_labels), (axes.yaxis, heat.row_labels)):
         step = -(-len(labels) // 25)
         axis.set_ticks(range(0, len(labels), step), list(labels)[::step], fontsize=7)
@@ -257,8 +249,7 @@ def _gallery(row: Sequence[Images], place: SubFigure) -> None:
         axes.set_title(textwrap.fill(title, 96 // len(row)), loc="left", fontsize=8)
         below = one.captions[-1] if one.captions else ""
         axes.set_xlabel(textwrap.fill(below, 120 // len(row)), fontsize=6.5, loc="left")
-        axes.set_xticks([])
-        axes.set_yticks([])
+        axes.set(xticks=[], yticks=[])
         if one.show_scale:
             bar = place.colorbar(shown, ax=axes, orientation="horizontal", shrink=0.9)
             bar.ax.tick_params(labelsize=6)

@@ -10,6 +10,7 @@ import time
 from functools import lru_cache
 from typing import Any
 
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -40,7 +41,6 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-_BYTES = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 _STARTED = time.time()
 #: Connections that are open now.
 _OPEN: set[int] = set()
@@ -74,11 +74,9 @@ class Guard:
                 done = message["status"] < 400
                 if (done and method == "DELETE") or (comes and not done):
                     files.discard(file)
-                named = {name for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *(pair for pair in _BYTES if pair[0] not in named),
-                ]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         answer: ASGIApp = self.app

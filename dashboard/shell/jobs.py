@@ -14,7 +14,6 @@ import pickle
 import secrets
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -165,13 +164,12 @@ class Registry:
     def __init__(self) -> None:
         # Apart, for pages ask in every run how many are not done, and thousands are kept.
         self._open: dict[Hashable, Job] = {}
-        self._kept: OrderedDict[Hashable, Job] = OrderedDict()
-        self._held = 0.0
-        self._lock = threading.Lock()
+        self._kept = workers.Pieces(limits.CACHE_MB, KEPT)
+        self._lock = threading.RLock()
 
     def find(self, key: Hashable) -> Job | None:
         with self._lock:
-            return self._found(key)
+            return self._open.get(key) or self._kept.find(key)
 
     def submit(
         self,
@@ -190,10 +188,8 @@ class Registry:
         somebody stopped stays as it was left.
         """
         with self._lock:
-            job = self._found(key)
+            job = self.find(key)
             if job is not None and not again and not job.to_repeat(followed):
-                if key in self._kept:
-                    self._kept.move_to_end(key)
                 if not job.done:
                     job.touch(visitor)
                 return job
@@ -204,12 +200,7 @@ class Registry:
                     f"{limits.WAITING} computations are waiting for this server already; try again "
                     f"in a minute, or {limits.ELSEWHERE}."
                 )
-            if (former := self._kept.pop(key, None)) is not None:
-                self._held -= former.megabytes
             self._open[key] = job
-            # The oldest results beyond what is kept go.
-            while self._kept and (len(self._kept) > KEPT or self._held > limits.CACHE_MB):
-                self._held -= self._kept.popitem(last=False)[1].megabytes
         threading.Thread(target=self._run, args=(job, work), daemon=True).start()
         return job
 
@@ -228,21 +219,18 @@ class Registry:
         with self._lock:
             return max(1.0, len(self._unfinished()) / limits.AT_ONCE)
 
-    def _found(self, key: Hashable) -> Job | None:
-        return self._open.get(key) or self._kept.get(key)
-
     def _unfinished(self) -> dict[Hashable, Job]:
         """The jobs that are not done; the others go to what is kept."""
         for key in [key for key, job in self._open.items() if job.done]:
             job = self._open.pop(key)
-            self._kept[key] = job
-            self._held += job.megabytes
+            self._kept.keep(key, job, job.megabytes)
         return self._open
 
     def state(self) -> dict[str, float]:
         with self._lock:
             unfinished = len(self._unfinished())
-            return {"unfinished": unfinished, "kept": len(self._kept), "kept_mb": self._held}
+            kept = self._kept
+            return {"unfinished": unfinished, "kept": len(kept), "kept_mb": kept.megabytes}
 
     def _run(self, job: Job, work: Callable[[Job], Any]) -> None:
         try:

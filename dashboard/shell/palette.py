@@ -54,5 +54,4 @@ def knows(name: str) -> bool:
 
 
 def colour(name: str, scheme: Literal["light", "dark"]) -> str:
-    chosen = style(name)
-    return chosen.dark if scheme == "dark" else chosen.light
+    return str(getattr(style(name), scheme))

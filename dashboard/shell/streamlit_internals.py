@@ -100,13 +100,11 @@ def remember(place: Inside, message_of: Inside) -> None:
     It reads a hundred options each time a page or a fragment runs, and every look at a job is such
     a run. They stay as they are while the server runs; who changes the theme starts it again.
     """
-    write, message = inside(place), inside(message_of)
-    if write is None or not hasattr(message, "MergeFrom"):
+    message, known = inside(message_of), dict[Hashable, Any]()
+    if not hasattr(message, "MergeFrom"):
         return
-    known: dict[Hashable, Any] = {}
 
-    @wraps(write)
-    def written(msg: Any, *section: str, **named: str) -> None:
+    def written(write: Any, msg: Any, *section: str, **named: str) -> None:
         part = section, tuple(named.items())
         if part not in known:
             fresh = message()
@@ -131,12 +129,12 @@ def drop_orphans() -> None:
     earlier: a browser that never hears of the value sends the former one again, and the press that
     has set it was for nothing.
     """
-    clear, queue = inside(CLEAR), inside(QUEUE)
-    if clear is None or not isinstance(getattr(queue(), "_queue", None), list):
+    queue = inside(QUEUE)
+    if queue is None or not isinstance(getattr(queue(), "_queue", None), list):
         return
 
-    @wraps(clear)
     def cleared(
+        clear: Any,
         self: Any,
         retain_lifecycle_msgs: bool = False,
         fragment_ids_this_run: list[str] | None = None,
@@ -185,11 +183,8 @@ def leave_pages() -> None:
     moment after the press that leads to another page. Streamlit would open the former page in the
     place of the new one, with nothing on it.
     """
-    if (request := inside(REQUEST)) is None:
-        return
 
-    @wraps(request)
-    def requested(self: Any, client_state: Any) -> None:
+    def requested(request: Any, self: Any, client_state: Any) -> None:
         page, former = getattr(client_state, "page_script_hash", ""), vars(self).get("_page_of_run")
         if not getattr(client_state, "fragment_id", ""):
             self._page_of_run = page
@@ -207,11 +202,8 @@ def share_locks() -> None:
     lock of its own: where one lists what the other adds, a visitor sees an error in a page's place.
     """
     locks = WeakValueDictionary[int, Any]()  # each as long as somebody who has it keeps the state
-    if (begin := inside(VALUES)) is None:
-        return
 
-    @wraps(begin)
-    def begun(self: Any, state: Any, yield_callback: Callable[[], None]) -> None:
+    def begun(begin: Any, self: Any, state: Any, yield_callback: Callable[[], None]) -> None:
         begin(self, state, yield_callback)
         if lock := vars(self).get("_lock"):
             object.__setattr__(self, "_lock", locks.setdefault(id(state), lock))
@@ -224,18 +216,15 @@ def take_turns() -> None:
 
     Of 300 at once each would end as late as the last. A page that waits has said that it runs.
     """
-    run, script = inside(RUN), inside(SCRIPT)
-    if run is None or script is None:
+    if inside(RUN) is None or inside(SCRIPT) is None:
         return
 
-    @wraps(script)
-    def in_turn(*given: Any) -> Any:
+    def in_turn(script: Any, *given: Any) -> Any:
         if threading.get_ident() not in _begun:  # one that follows a callback's has it already
             _enter()
         return script(*given)
 
-    @wraps(run)
-    def whole(*given: Any) -> None:
+    def whole(run: Any, *given: Any) -> None:
         try:
             run(*given)
         finally:
@@ -260,10 +249,17 @@ def _leave() -> bool:
 
 
 def _replace(what: Inside, ours: Callable[..., Any]) -> None:
-    """Put a function of ours in the place of Streamlit's."""
+    """Put a function of ours, which gets Streamlit's first, in the place of that if it is there."""
+    if (theirs := inside(what)) is None:
+        return
+
+    @wraps(theirs)
+    def replaced(*given: Any, **named: Any) -> Any:
+        return ours(theirs, *given, **named)
+
     module, _, names = what.place.partition(":")
     *holders, name = names.split(".")
-    setattr(reduce(getattr, holders, import_module(module)), name, ours)
+    setattr(reduce(getattr, holders, import_module(module)), name, replaced)
 
 
 # ---------------------------------------------------------------------- while a page runs

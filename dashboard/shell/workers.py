@@ -8,6 +8,7 @@ place. What a worker may use of the memory is limited.
 
 import atexit
 import gc
+import math
 import multiprocessing
 import os
 import pickle
@@ -273,14 +274,14 @@ class Pool:
 
 
 class Pieces:
-    """Finished pieces by what they depend on, for whoever needs one again.
+    """What was computed by what it depends on, for whoever needs it again, so many megabytes.
 
-    A job that was left begins anew when somebody comes back; what it had finished is here.
+    Of jobs: one that was left begins anew when somebody comes back; what it had finished is here.
     """
 
-    def __init__(self, megabytes: float) -> None:
-        self._free, self._lock = megabytes * 2**20, threading.Lock()
-        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+    def __init__(self, megabytes: float, most: float = math.inf) -> None:
+        self.megabytes, self._room, self._most = 0.0, megabytes, most
+        self._lock, self._kept = threading.Lock(), OrderedDict[Hashable, tuple[Any, float]]()
 
     def find(self, key: Hashable) -> Any:
         with self._lock:
@@ -289,14 +290,18 @@ class Pieces:
                 return self._kept[key][0]
             return None
 
-    def keep(self, key: Hashable, piece: Any) -> None:
-        """Keep a piece, and forget those that nobody asked for longest where there are many."""
-        size = len(pickle.dumps(piece, protocol=5))
+    def keep(self, key: Hashable, piece: Any, megabytes: float | None = None) -> None:
+        """Keep a piece; of those before, the ones that nobody asked for longest make room."""
+        if megabytes is None:
+            megabytes = len(pickle.dumps(piece, protocol=5)) / 2**20
         with self._lock:
-            self._free -= size - self._kept.pop(key, (None, 0))[1]
-            self._kept[key] = piece, size
-            while self._free < 0:
-                self._free += self._kept.popitem(last=False)[1][1]
+            self.megabytes += megabytes - self._kept.pop(key, (None, 0.0))[1]
+            self._kept[key] = piece, megabytes
+            while len(self) > 1 and (self.megabytes > self._room or len(self) > self._most):
+                self.megabytes -= self._kept.popitem(last=False)[1][1]
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
 
 PIECES = Pieces(PIECES_SHARE * limits.CACHE_MB)
