@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import cast
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, meanwhile, own_table, share
+from dashboard.shell import jobs, layout, own_table, presets, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import noise_controls
 from dashboard.shell.parts import drawing, lay_out
@@ -61,15 +60,7 @@ with st.sidebar:
         controls.draw("step_factor", "local_start", "sampling", "initial", "seed")
 
 with st.popover("Presets", icon=":material/bookmark:"):
-    for preset in IOT:
-        preset_settings = cast(AnomalySettings, preset.settings)
-        st.button(
-            preset.title,
-            on_click=controls.changer(meanwhile.opened(preset_settings)),
-            width="stretch",
-            key=preset.name,
-            help=meanwhile.told(preset.point, preset_settings),
-        )
+    presets.buttons(controls, IOT, width="stretch")
 
 view = controls.parameter("view", as_buttons=True)
 with st.container():

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, own_table, script, share
+from dashboard.shell import jobs, layout, own_table, share
 from dashboard.shell.controls import Controls, itself
 from dashboard.shell.navigation import ENTRIES, door, listed
 from dashboard.shell.parts import lay_out
@@ -106,7 +106,7 @@ def experiment() -> None:
             door(settings.carried(ConvergeSettings), "Compare all methods on it")
         if job.result is not None:
             lay_out([GuaranteeOf(job.result.facts)])
-        script.fold(settings, data)
+        share.fold(settings, data)
 
     @st.fragment(key="curves")
     def curves() -> None:

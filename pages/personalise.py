@@ -1,11 +1,10 @@
 """Who should collaborate? Personalised PCA between training alone and one shared model."""
 
 import math
-from typing import cast
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, own_table, share
+from dashboard.shell import jobs, layout, own_table, presets, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import noise_controls
 from dashboard.shell.parts import drawing, lay_out
@@ -40,13 +39,7 @@ with st.sidebar:
 
 with st.expander("Figures of the paper, at a size that answers at once"):
     with st.container(horizontal=True):
-        for preset in PERPCA:
-            st.button(
-                preset.title,
-                key=f"preset-{preset.name}",
-                help=preset.point,
-                on_click=controls.changer(cast(PersonaliseSettings, preset.settings)),
-            )
+        presets.buttons(controls, PERPCA)
     st.caption(words("personalise-printed"))
     layout.cite("perpca")
 

@@ -1,7 +1,5 @@
 """Which federated PCA should I use?"""
 
-from typing import Any
-
 import streamlit as st
 
 from dashboard.shell import jobs, layout, own_table, share
@@ -17,7 +15,6 @@ from fedpca_core.questions.which.remedies import Remedies, at_hand
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.questions.which.use import Use
 from fedpca_core.study.parts import words
-from fedpca_core.study.study import Study
 
 STUDY, ADVICE, REMEDIES, LOOK = Frontier(), Recommendation(), Remedies(), FirstLook()
 
@@ -32,10 +29,10 @@ def would_do() -> None:
     """What would do, where nothing does all of it; searched for once that is known."""
     advice: Advice | None = recommended.result
     if not recommended.done or advice is None or advice.table.empty or advice.place(1) is not None:
+        jobs.forget(REMEDIES)  # of an earlier state of the page
         return
     layout.section("What would do it", "One demand relaxed at a time, by as little as does it.")
     lay_out(figures.would_do(at_hand(advice, settings), settings))
-    unasked.clear()
     draw = drawing(figures.would_do, settings)
     jobs.study(REMEDIES, settings, draw, data=data, parts=["taken"], sentences=True)
 
@@ -66,8 +63,6 @@ def use_it() -> None:
         )
 
 
-#: What an earlier state of the page may have asked for, until this one does.
-unasked: dict[Study[Any, Any], None] = {REMEDIES: None}
 controls = Controls(FrontierSettings)
 controls.heading("Which federated PCA should I use?", words("which-lead"))
 
@@ -128,4 +123,4 @@ with pictured:
         above=recommended,
     )
 hidden()
-share.take_away(settings, data, more=unasked)
+share.take_away(settings, data)

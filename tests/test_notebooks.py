@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from dashboard.shell import script
+from dashboard.shell import bundle
 from fedpca_core.questions.converge.study import Convergence
 from fedpca_core.study.pca_settings import ConvergeSettings
 
@@ -38,6 +38,6 @@ def test_a_notebook_runs(name):
 
 
 def test_a_pages_notebook_runs():
-    text = script.notebook("# Convergence", script.text(SMALL, [Convergence()]))
+    text = bundle.notebook("# Convergence", bundle.script(SMALL, [Convergence()]))
     book = executed(nbformat.reads(text, as_version=4))
     assert "Convergence" in book.cells[0].source and book.cells[1].outputs

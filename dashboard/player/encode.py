@@ -9,7 +9,7 @@ that two panels draw the same numbers.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import cycle
 from typing import Any
@@ -252,7 +252,8 @@ def encode(
         f"The view {key!r}: the panel key {', '.join(map(repr, twice))} is used twice; "
         "give every panel a key of its own.",
     )
-    blocks, made = _Blocks(), {Panel: _panel, Heat: _heat}
+    made: Mapping[type, Callable[..., dict[str, Any]]] = {Panel: _panel, Heat: _heat}
+    blocks = _Blocks()
     header: dict[str, Any] = {
         "key": key,
         "rounds": rounds,

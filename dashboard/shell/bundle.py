@@ -1,12 +1,15 @@
-"""Everything of a page in one archive: figures, numbers, settings, script, citations."""
+"""Everything of a page in one archive: figures, numbers, settings, citations, and the script that
+gets the same numbers in a notebook."""
 
+import json
+import math
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dashboard.player.printed import Printer
-from dashboard.shell import layout, script
+from dashboard.shell import layout
 from dashboard.shell.document import PRODUCT
 from fedpca_core.errors import visible
 from fedpca_core.papers.sources import SOFTWARE, cited
@@ -57,6 +60,56 @@ def caption(
     return f"{PRODUCT}, {settings.kind}: {'; '.join(told)}." + f" Data: {read}." * bool(read)
 
 
+def script(
+    settings: Settings, studies: Sequence[Study[Any, Any]], data: OwnData | None = None
+) -> str:
+    kind = type(settings)
+    studies = [study for study in studies if isinstance(settings, study.settings)]
+    imports = [
+        f"from {kind.__module__} import {kind.__name__}",
+        *(f"from {type(study).__module__} import {type(study).__name__}" for study in studies),
+        "from fedpca_core.steps import outcome",
+    ]
+    own = []
+    if data is not None:
+        imports += ["from fedpca_core.study.own_data import OwnData", "from pathlib import Path"]
+        own = [f"data = OwnData.of(Path({data.name!r}))  # your own file"]
+    given = "settings" if data is None else "settings, data"
+    names = ", ".join(f"{type(study).__name__}()" for study in studies)
+    return "\n".join(
+        [
+            *sorted(imports, key=lambda line: (line.startswith("from fedpca"), line)),
+            "",
+            _call(kind.__name__, settings.changed()),
+            *own,
+            f"for study in [{names}]:",
+            f"    result = outcome(study.run({given}))",
+            "    for name, table in study.tables(result, settings).items():",
+            "        print(study.title, name, table, sep='\\n')",
+        ]
+    )
+
+
+def notebook(title: str, code: str) -> str:
+    """The script as a Jupyter notebook (nbformat 4.5): what it is, then the code."""
+    about = {"cell_type": "markdown", "id": "what", "metadata": {}, "source": title}
+    script = {"cell_type": "code", "id": "script", "metadata": {}, "source": code}
+    cells = [about, {**script, "execution_count": None, "outputs": []}]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    whole = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole, ensure_ascii=False, indent=1)
+
+
+def _call(kind: str, changed: dict[str, Any]) -> str:
+    written = {name: repr(value) for name, value in changed.items()}
+    written |= {name: 'float("inf")' for name, value in changed.items() if value == math.inf}
+    arguments = [f"{name}={text}" for name, text in written.items()]
+    line = f"settings = {kind}({', '.join(arguments)})"
+    if len(line) <= 90:
+        return line
+    return "\n".join([f"settings = {kind}(", *(f"    {each}," for each in arguments), ")"])
+
+
 def archive(
     settings: Settings,
     results: Mapping[Study[Any, Any], Any],
@@ -79,13 +132,13 @@ def archive(
         files[f"tables/{title}.csv"] = table.to_csv(index=False)
     bibliography = "\n".join([*(paper.bibtex for paper in cited(settings)), SOFTWARE.bibtex])
     table_option = "" if data is None else f" --table={shlex.quote(data.name)}"
-    code = script.text(settings, list(results), data)
+    code = script(settings, list(results), data)
     about = _READ_ME.read_text(encoding="utf-8")
     files |= {
         "columns.csv": described(tables).to_csv(index=False),
         "settings.json": settings.to_json(),
         "script.py": code + "\n",
-        "script.ipynb": script.notebook(below, code),
+        "script.ipynb": notebook(below, code),
         "references.bib": bibliography,
         "README.txt": about.format(caption=below, link=link, table=table_option),
     }

@@ -418,6 +418,11 @@ def asked(study: Study[Any, Any]) -> Job | None:
     return registry().find(st.session_state.get(f"_job_{study.key}"))
 
 
+def forget(study: Study[Any, Any]) -> None:
+    """The page does not ask for a study any more: it is left, and Share has nothing of it."""
+    _leave(st.session_state.pop(f"_job_{study.key}", None))
+
+
 def _leave(key: Hashable) -> None:
     if key is not None and (left := registry().find(key)) is not None:
         left.leave(visitor_here())

@@ -1,16 +1,31 @@
 """Presets on the pages: links that lead to them, and what to say when one is open."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from dashboard.shell import layout
+from dashboard.shell import layout, meanwhile
+from dashboard.shell.controls import Controls
 from dashboard.shell.navigation import door
 from fedpca_core.papers.faps import PRESETS, FapsPreset
 from fedpca_core.settings import Value
 from fedpca_core.study.pca_settings import ConvergeSettings
+from fedpca_core.study.preset import Preset
+
+
+def buttons(controls: Controls[Any], presets: Iterable[Preset], **look: Any) -> None:
+    """A button for each preset, which opens it, or what comes along in the place of its data."""
+    for preset in presets:
+        st.button(
+            preset.title,
+            on_click=controls.changer(meanwhile.opened(preset.settings)),
+            key=preset.name,
+            help=meanwhile.told(preset.point, preset.settings),
+            **look,
+        )
 
 
 @cache

@@ -1,6 +1,7 @@
 """Taking results away: the link that reproduces a page, and downloads."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from html import escape
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -9,7 +10,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from dashboard.player import printed
-from dashboard.shell import bundle, handout, jobs, layout, script
+from dashboard.shell import bundle, handout, jobs, layout
 from dashboard.shell.navigation import door
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.settings import Settings
@@ -44,7 +45,7 @@ def take_away(
 
     ``more``: Results that no job of the page's own settings has.
     """
-    script.fold(settings, data)
+    fold(settings, data)
 
     @st.fragment(key="taken")
     def taken() -> None:
@@ -58,6 +59,27 @@ def take_away(
                 door(*way)
 
     taken()
+
+
+def fold(
+    settings: Settings,
+    data: OwnData | None = None,
+    studies: Sequence[Study[Any, Any]] = (),
+    *,
+    label: str = "The same as a script",
+    key: str = "script",
+) -> None:
+    """The script of a page's studies, or of these alone, folded away."""
+    studies = studies or studies_of(settings)
+    if place := layout.opened(label, key):
+        with place:
+            st.markdown("In a notebook, after `pip install .` in the project's folder:")
+            code = bundle.script(settings, studies, data)
+            st.code(code, language="python")
+            title = f"# {', '.join(study.title for study in studies)}"
+            file, written = f"{settings.kind}.ipynb", partial(bundle.notebook, title, code)
+            look = {"key": f"{key}-notebook", "icon": ":material/book:"}
+            layout.download("As a notebook", written, file, **look)
 
 
 def offers(settings: Settings, results: Results, data: OwnData | None) -> None:

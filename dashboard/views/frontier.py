@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.player import chart
-from dashboard.shell import layout, script, share
+from dashboard.shell import layout, share
 from dashboard.shell.navigation import door
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.which import figures
@@ -84,7 +84,7 @@ def _closely(
             door(there, PAGES[name])
         with st.popover("Share", icon=":material/share:", key="point-share"):
             share.copy_link(alone.query())
-    script.fold(alone, data, [Frontier()], label="This point as a script", key="script-point")
+    share.fold(alone, data, [Frontier()], label="This point as a script", key="script-point")
 
 
 def _reached(row: pd.Series, settings: FrontierSettings) -> str:

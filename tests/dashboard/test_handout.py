@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from pypdf import PdfReader
 
-from dashboard.shell import handout, jobs, script, share
+from dashboard.shell import bundle, handout, jobs, share
 from dashboard.shell.bundle import caption
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.catalogue import PAGES, studies_of
@@ -207,7 +207,7 @@ def test_the_sheet_of_an_opened_run_holds_the_leak_and_what_would_have_stopped_i
     shown = [name for name in made.tables if not name.startswith("First of")]
     assert shown == ["Every client", "Defences", "Facts of the run"], "what is folded away is last"
     assert "What is known of every target" not in made.tables, "the run's own answer stands there"
-    assert "LeakCheck" not in script.text(asks, list(results), file), "its settings are others"
+    assert "LeakCheck" not in bundle.script(asks, list(results), file), "its settings are others"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.shell import script, share
+from dashboard.shell import bundle, share
 from fedpca_core.questions.attack.differencing import OneMoreRecord
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction
 from fedpca_core.questions.converge.study import Convergence
@@ -51,7 +51,7 @@ CASES: list[tuple[Study[Any, Any], Settings]] = [
 def test_a_script_gives_the_numbers_of_its_page(
     study, settings, tmp_path, monkeypatch, capsys
 ) -> None:
-    names = run(script.text(settings, [study]), tmp_path, monkeypatch)
+    names = run(bundle.script(settings, [study]), tmp_path, monkeypatch)
     assert names["settings"] == settings
     assert study.title in capsys.readouterr().out
     page = study.tables(outcome(study.run(settings)), settings)
@@ -84,7 +84,7 @@ def test_every_point_reproduces_from_its_link_and_its_script_to_the_last_digit(
         alone = point(page, method, value)
         link = share.link(alone.query(), "https://lab.example/which")
         read = FrontierSettings.from_query(parse_qs(urlsplit(link).query, keep_blank_values=True))
-        names = run(script.text(alone, [study]), tmp_path, monkeypatch)
+        names = run(bundle.script(alone, [study]), tmp_path, monkeypatch)
         assert not read.notes and read.configuration == names["settings"]  # what is run, once
         runs = whole.table[(whole.table["method"] == method) & (whole.table["value"] == value)]
         same(names["result"].table, runs)
@@ -114,12 +114,12 @@ def test_a_table_of_one_s_own_is_read_from_its_file(tmp_path, monkeypatch) -> No
         methods=("ssi",),
         starts=1,
     )
-    names = run(script.text(chosen, [Convergence()], data), tmp_path, monkeypatch)
+    names = run(bundle.script(chosen, [Convergence()], data), tmp_path, monkeypatch)
     assert names["result"].facts.clients == 4 and names["result"].facts.features == 4
 
 
 def test_only_what_differs_is_written() -> None:
-    text = script.text(ConvergeSettings(), [Convergence()])
+    text = bundle.script(ConvergeSettings(), [Convergence()])
     assert "settings = ConvergeSettings()" in text
-    text = script.text(replace(QUICK, heterogeneity=0.5), [Convergence()])
+    text = bundle.script(replace(QUICK, heterogeneity=0.5), [Convergence()])
     assert "heterogeneity=0.5" in text and "seed" not in text

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.shell import palette, script
+from dashboard.shell import bundle, palette
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.personalise import figures
 from fedpca_core.questions.personalise.exposure import Exposed, Exposure
@@ -148,7 +148,7 @@ def test_what_uploads_give_away_in_words() -> None:
 
 
 def test_the_page_as_a_script_names_its_studies() -> None:
-    text = script.text(SMALL, [PersonalComparison(), CollaborationSweep(), Exposure()])
+    text = bundle.script(SMALL, [PersonalComparison(), CollaborationSweep(), Exposure()])
     compile(text, "script", "exec")
     for study in ("PersonalComparison", "CollaborationSweep", "Exposure"):
         assert f"import {study}" in text
