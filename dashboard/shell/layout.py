@@ -16,6 +16,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.shell import streamlit_internals
+from dashboard.shell.markup import html
 from fedpca_core.errors import InvalidInput
 from fedpca_core.papers.sources import SOURCES, reference
 from fedpca_core.study.own_data import OwnData
@@ -111,27 +112,15 @@ def small_table(
         else "left"
         for k, name in enumerate(table.columns)
     ]
-    head = "".join(_cell("th", name, side) for name, side in zip(table, sides, strict=True))
-    rows = [
-        "".join(_cell("td", text, side) for text, side in zip(row, sides, strict=True))
-        for row in texts
-    ]
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
     # Where it must, it scrolls within its frame beside its first column; the frame takes the
     # keyboard's focus for that.
-    close = table.shape[1] > MOST_AT_EASE
-    st.html(
-        f'<div class="fp-table{" fp-close" * close}{" fp-tall" * tall}" '
-        f'role="region" tabindex="0" aria-label="{escape(label)}">'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    look = {"sides": sides, "close": table.shape[1] > MOST_AT_EASE, "tall": tall, "cell": _cell}
+    st.html(html("table", label=label, columns=table.columns, rows=texts, **look))
 
 
-def _cell(tag: str, text: object, side: str) -> str:
-    scope = ' scope="col"' if tag == "th" else ""
-    # ρ_spec and the like; names of columns keep their underscores.
-    words = re.sub(r"((?<![A-Za-z])[α-ωS])_(\w+)", r"\1<sub>\2</sub>", escape(str(text)))
-    return f'<{tag}{scope} class="fp-{side}">{words}</{tag}>'
+def _cell(text: object) -> str:
+    """A text as HTML, with ρ_spec and the like; names of columns keep their underscores."""
+    return re.sub(r"((?<![A-Za-z])[α-ωS])_(\w+)", r"\1<sub>\2</sub>", escape(str(text)))
 
 
 def about(

@@ -16,6 +16,7 @@ import streamlit as st
 
 from dashboard.shell import meanwhile
 from dashboard.shell.controls import Controls, packed
+from dashboard.shell.markup import html
 from dashboard.shell.navigation import ENTRIES, PLACES, address, tabs_of
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.papers.faps import PRESETS
@@ -142,54 +143,41 @@ def _points(places: Iterable[float], angles: Iterable[float]) -> str:
 
 
 # ---------------------------------------------------------------------- ways on
-def _way(
-    page: str, label: str, icon: str = "", settings: Settings | None = None, opens: str = ""
-) -> str:
+def _way(page: str, label: str, icon: str = "", settings: Settings | None = None) -> dict[str, str]:
     """A link to a page with settings or what travels; ``links.js`` opens it as Streamlit its own.
 
-    Where several links are called alike, ``opens`` tells them apart for who hears them only.
+    On a card it is heard with the card's title, since others are called alike.
     """
-    target = f"{address(page)}?{urlencode(packed(settings))}"
-    drawn = f'<i aria-hidden="true" translate="no">{escape(icon)}</i>' * bool(icon)
-    heard = f' aria-label="{escape(f"{label}: {opens}")}"' if opens else ""
-    return f'<a class="fp-way" href="{escape(target)}"{heard}>{drawn}{escape(label)}</a>'
+    return {"href": f"{address(page)}?{urlencode(packed(settings))}", "label": label, "icon": icon}
+
+
+def _draw(kind: str, cards: Iterable[Mapping[str, object]], **look: str) -> None:
+    """Cards: a picture that ``scripts/thumbnails.py`` has drawn, a title, a text, links.
+
+    ``look``: What the pictures show, and how the titles are marked.
+    """
+    st.html(html("ways", kind=kind, cards=cards, **look))
 
 
 def steps() -> None:
     front = ENTRIES[0].name
-    titles = {f"{step.key} · {step.title}": step.settings for step in STORY}
-    _draw("steps", [_way(front, title, settings=one) for title, one in titles.items()])
+    ways = [_way(front, f"{step.key} · {step.title}", settings=step.settings) for step in STORY]
+    _draw("steps", [{"ways": [way]} for way in ways])
 
 
 def doors() -> None:
     cards = []
     for name, answer in names("doors").items():
-        title = PLACES[name].title
-        shown = f"A result of this page: {title}"
-        cards.append(_card(name, shown, f"<h3>{escape(title)}</h3>", answer))
-        for one in tabs_of(name):
-            cards[-1] += _way(one.name, one.tab or one.title, one.icon, opens=title)
-    _draw("questions", cards)
+        ways = [_way(one.name, one.tab or one.title, one.icon) for one in tabs_of(name)]
+        cards.append({"name": name, "title": PLACES[name].title, "text": answer, "ways": ways})
+    _draw("questions", cards, shows="A result of this page", tag="h3")
 
 
 def presets() -> None:
     cards = []
     for preset in (one for one in PRESETS if one.name != "default"):
-        title, run = preset.title, preset.configuration()
-        point, there = meanwhile.told(preset.point, run), meanwhile.opened(run)
-        card = _card(preset.name, f"Curves of the run: {title}", f"<b>{escape(title)}</b>", point)
-        cards.append(card + _way(run.kind, "Open", PLACES[run.kind].icon, there, opens=title))
-    _draw("points", cards)
-
-
-def _draw(kind: str, cards: Iterable[str]) -> None:
-    drawn = "".join(f"<div>{card}</div>" for card in cards)
-    st.html(f'<div class="fp-ways fp-{kind}">{drawn}</div>')
-
-
-def _card(name: str, shows: str, title: str, text: str) -> str:
-    """A picture that ``scripts/thumbnails.py`` has drawn of a run's result, a title, a text."""
-    return (
-        f'<img class="fp-thumbnail" loading="lazy" alt="{escape(shows)}" '
-        f'src="app/static/thumbnails/{escape(name)}.svg">{title}<p>{escape(text)}</p>'
-    )
+        run = preset.configuration()
+        ways = [_way(run.kind, "Open", PLACES[run.kind].icon, meanwhile.opened(run))]
+        point = meanwhile.told(preset.point, run)
+        cards.append({"name": preset.name, "title": preset.title, "text": point, "ways": ways})
+    _draw("points", cards, shows="Curves of the run", tag="b")
