@@ -10,6 +10,7 @@ from nbclient import NotebookClient
 
 from dashboard.shell import bundle
 from fedpca_core.questions.converge.study import Convergence
+from fedpca_core.study.files import notebook
 from fedpca_core.study.pca_settings import ConvergeSettings
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
@@ -38,6 +39,6 @@ def test_a_notebook_runs(name):
 
 
 def test_a_pages_notebook_runs():
-    text = bundle.notebook("# Convergence", bundle.script(SMALL, [Convergence()]))
+    text = notebook("# Convergence", script=bundle.script(SMALL, [Convergence()]))
     book = executed(nbformat.reads(text, as_version=4))
     assert "Convergence" in book.cells[0].source and book.cells[1].outputs

@@ -58,7 +58,6 @@ class Question:
 class Room:
     """One room. `version` counts what the phones have to show anew."""
 
-    code: str
     touched: float
     question: Question | None = None
     version: int = 0
@@ -117,7 +116,7 @@ class Rooms:
             code = ""
             while not code or code in self._rooms:
                 code = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
-            self._rooms[code] = Room(code, now)
+            self._rooms[code] = Room(now)
             return code
 
     def close(self, code: str) -> None:

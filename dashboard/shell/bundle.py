@@ -1,12 +1,13 @@
 """Everything of a page in one archive: figures, numbers, settings, citations, and the script that
 gets the same numbers in a notebook."""
 
-import json
 import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from dashboard.player.printed import Printer
 from dashboard.shell import layout
@@ -15,6 +16,7 @@ from fedpca_core.errors import visible
 from fedpca_core.papers.sources import SOFTWARE, cited
 from fedpca_core.settings import Settings
 from fedpca_core.study.facts import read_of
+from fedpca_core.study.files import notebook
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import names
 from fedpca_core.study.study import Study
@@ -90,16 +92,6 @@ def script(
     )
 
 
-def notebook(title: str, code: str) -> str:
-    """The script as a Jupyter notebook (nbformat 4.5): what it is, then the code."""
-    about = {"cell_type": "markdown", "id": "what", "metadata": {}, "source": title}
-    script = {"cell_type": "code", "id": "script", "metadata": {}, "source": code}
-    cells = [about, {**script, "execution_count": None, "outputs": []}]
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    whole = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(whole, ensure_ascii=False, indent=1)
-
-
 def _call(kind: str, changed: dict[str, Any]) -> str:
     written = {name: repr(value) for name, value in changed.items()}
     written |= {name: 'float("inf")' for name, value in changed.items() if value == math.inf}
@@ -108,6 +100,15 @@ def _call(kind: str, changed: dict[str, Any]) -> str:
     if len(line) <= 90:
         return line
     return "\n".join([f"settings = {kind}(", *(f"    {each}," for each in arguments), ")"])
+
+
+def tables(settings: Settings, results: Mapping[Study[Any, Any], Any]) -> dict[str, pd.DataFrame]:
+    """All tables of a page's results, by study and title."""
+    return {
+        f"{study.key}-{title}": table
+        for study, result in results.items()
+        for title, table in study.tables(result, settings).items()
+    }
 
 
 def archive(
@@ -123,22 +124,18 @@ def archive(
     files: dict[str, str | bytes] = {}
     for printer in list(printers.values()):
         files |= {f"figures/{name}": content for name, content in printer(below).items()}
-    tables = {
-        f"{study.key}-{title}": table
-        for study, result in results.items()
-        for title, table in study.tables(result, settings).items()
-    }
-    for title, table in tables.items():
+    numbers = tables(settings, results)
+    for title, table in numbers.items():
         files[f"tables/{title}.csv"] = table.to_csv(index=False)
     bibliography = "\n".join([*(paper.bibtex for paper in cited(settings)), SOFTWARE.bibtex])
     table_option = "" if data is None else f" --table={shlex.quote(data.name)}"
     code = script(settings, list(results), data)
     about = _READ_ME.read_text(encoding="utf-8")
     files |= {
-        "columns.csv": described(tables).to_csv(index=False),
+        "columns.csv": described(numbers).to_csv(index=False),
         "settings.json": settings.to_json(),
         "script.py": code + "\n",
-        "script.ipynb": notebook(below, code),
+        "script.ipynb": notebook(below, script=code),
         "references.bib": bibliography,
         "README.txt": about.format(caption=below, link=link, table=table_option),
     }

@@ -32,20 +32,16 @@ _RESERVED = ("embed", "embed_options")
 _PACKED = "settings"
 
 
-def packed(settings: Settings | None) -> dict[str, str]:
+@lru_cache(maxsize=1000)  # a page with many doors asks for the same in every run
+def packed(settings: Settings | None) -> Mapping[str, str]:
     """The parameters of a link from page to page that opens it with exactly these settings.
 
     With none it opens with what travels between pages. Streamlit strips from such a link whatever
     belongs to a widget of the page that is left, so all settings, defaults too, travel in a
     parameter that belongs to none; `Controls` unpacks it.
     """
-    return {_PACKED: "" if settings is None else _encoded(settings)}
-
-
-@lru_cache(maxsize=1000)
-def _encoded(settings: Settings) -> str:
-    """All settings in one text; a page with many doors asks for the same in every run."""
-    return urlencode(settings.query(complete=True), doseq=True)
+    query = {} if settings is None else settings.query(complete=True)
+    return {_PACKED: urlencode(query, doseq=True)}
 
 
 class Controls(Generic[S]):

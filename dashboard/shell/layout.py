@@ -20,7 +20,7 @@ from dashboard.shell.markup import html
 from fedpca_core.errors import InvalidInput
 from fedpca_core.papers.sources import SOURCES, reference
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.parts import Card, Protection
+from fedpca_core.study.parts import About, Card, FactsCard
 
 SentenceKind = Literal["remedy", "note", "good"]
 
@@ -123,27 +123,16 @@ def _cell(text: object) -> str:
     return re.sub(r"((?<![A-Za-z])[α-ωS])_(\w+)", r"\1<sub>\2</sub>", escape(str(text)))
 
 
-def about(
-    title: str,
-    text: str,
-    *,
-    formula: str | None = None,
-    source: str | None = None,
-    papers: Sequence[str] = (),
-) -> None:
-    """Fold away how to read a curve: words, the formula (LaTeX), and where it comes from.
-
-    The content travels when the fold is opened, so a first view waits neither for it nor for the
-    typesetting.
-    """
-    if fold := opened(title, f"about {title}"):
+def about(told: About) -> None:
+    """Fold something away that a first view waits for neither to come nor to be typeset."""
+    if fold := opened(told.title, f"about {told.title}"):
         with fold:
-            st.markdown(text)
-            if formula is not None:
-                st.latex(formula)
-            if source is not None:
-                st.caption(f"Source: {source}")
-            cite(*papers)
+            st.markdown(told.text)
+            if told.formula is not None:
+                st.latex(told.formula)
+            if told.source is not None:
+                st.caption(f"Source: {told.source}")
+            cite(*told.papers)
 
 
 def opened(title: str, key: str) -> DeltaGenerator | None:
@@ -157,14 +146,15 @@ def cite(*papers: str) -> None:
         st.caption(reference(SOURCES[key]))
 
 
-def facts_card(title: str, facts: Mapping[str, str], *, protection: Protection) -> None:
-    """Show short facts by name (empty ones are left out) under a title and its protection."""
-    label, colour, symbol = _PROTECTION[protection]
+def facts_card(card: FactsCard) -> None:
+    """Show short facts (empty ones are left out) under a title and its protection."""
+    label, colour, symbol = _PROTECTION[card.protection]
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{title}**", width="content")
+            st.markdown(f"**{card.title}**", width="content")
             st.badge(label, color=colour, icon=symbol)  # type: ignore[arg-type]
-        st.markdown("\n".join(f"- **{word}:** {text}" for word, text in facts.items() if text))
+        facts = [f"- **{word}:** {text}" for word, text in card.facts.items() if text]
+        st.markdown("\n".join(facts))
 
 
 def sentence(message: str, kind: SentenceKind = "remedy") -> None:

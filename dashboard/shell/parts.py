@@ -67,14 +67,14 @@ def lay_out(shown: Iterable[Part]) -> None:
                 st.dataframe(shown_so.format("{:.6g}"))
             case parts.Cards(cards):
                 layout.metric_cards(cards)
-            case parts.FactsCard(title, facts, protection):
-                layout.facts_card(title, facts, protection=protection)
+            case parts.FactsCard():
+                layout.facts_card(part)
             case parts.GuaranteeOf(facts):
                 lay_out(guaranteed(facts))
             case parts.Link(settings, label):
                 door(settings, label)
-            case parts.About(title, text, formula, source, papers):
-                layout.about(title, text, formula=formula, source=source, papers=papers)
+            case parts.About():
+                layout.about(part)
             case parts.Fold(title, inner, unfolded, late):
                 told: Any = {"key": f"fold {title}", "on_change": "rerun"} if late else {}
                 fold = st.expander(title, expanded=unfolded, **told)

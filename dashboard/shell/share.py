@@ -14,6 +14,7 @@ from dashboard.shell import bundle, handout, jobs, layout
 from dashboard.shell.navigation import door
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.settings import Settings
+from fedpca_core.study.files import notebook
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.study import Study
 
@@ -77,7 +78,7 @@ def fold(
             code = bundle.script(settings, studies, data)
             st.code(code, language="python")
             title = f"# {', '.join(study.title for study in studies)}"
-            file, written = f"{settings.kind}.ipynb", partial(bundle.notebook, title, code)
+            file, written = f"{settings.kind}.ipynb", partial(notebook, title, script=code)
             look = {"key": f"{key}-notebook", "icon": ":material/book:"}
             layout.download("As a notebook", written, file, **look)
 
@@ -113,9 +114,8 @@ def offers(settings: Settings, results: Results, data: OwnData | None) -> None:
         layout.download(title, make, f"{name}.{kind}", **look)
     download_archive(
         lambda: {
-            f"{study.key}-{title}.csv": table.to_csv(index=False)
-            for study, result in done.items()
-            for title, table in study.tables(result, settings).items()
+            f"{title}.csv": table.to_csv(index=False)
+            for title, table in bundle.tables(settings, done).items()
         },
         name=f"{name}-tables",
         label="Download tables",

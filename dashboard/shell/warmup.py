@@ -8,22 +8,8 @@ from functools import cache
 
 from threadpoolctl import threadpool_limits
 
-_HEAVY = (
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "pyarrow.dataset",
-    "pyarrow.parquet",
-    "scipy.linalg",
-    "sklearn.metrics",
-    "scipy.sparse.linalg",
-    "fedpca_core",
-    "fedpca_core.questions.anomaly.figures",
-    "dashboard.shell.layout",
-    "dashboard.shell.palette",
-    "dashboard.player",
-    "dashboard.shell.share",
-)
+#: What pages import, and what reads their tables.
+_HEAVY = ("dashboard.shell.share", "pyarrow.dataset", "pyarrow.parquet")
 #: Seconds between two collections of garbage, and their largest share of the time: with hundreds of
 #: sessions one takes half a second, in which nobody is served.
 SWEEP_SECONDS, SWEEP_SHARE = 10.0, 0.02

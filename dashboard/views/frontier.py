@@ -88,8 +88,6 @@ def _closely(
 
 
 def _reached(row: pd.Series, settings: FrontierSettings) -> str:
-    if row["reached"] == 1:
-        return f"to {short(settings.accuracy)}, every seed"
-    if row["reached"] == 0:
-        return f"{short(settings.accuracy)} is never reached"
-    return f"{100 * row['reached']:.0f}% of the seeds reach {short(settings.accuracy)}"
+    wanted, part = short(settings.accuracy), row["reached"]
+    some = f"{100 * part:.0f}% of the seeds reach {wanted}"
+    return {1: f"to {wanted}, every seed", 0: f"{wanted} is never reached"}.get(part, some)

@@ -30,7 +30,7 @@ from fedpca_core.questions.papers.page import (
 )
 from fedpca_core.settings import Settings, plural, short
 from fedpca_core.study.panels import Baseline, Curve, Panel, plot
-from fedpca_core.study.parts import names, words
+from fedpca_core.study.parts import About, names, words
 
 #: The page with the formulas of a paper.
 FORMULAS = names("paper-pages")
@@ -52,7 +52,7 @@ def counts(found: Judged) -> None:
     )
     means = "\n".join(f"- **{word.capitalize()}.** {says}" for word, says in MEANS.items())
     text = f"{means}\n\n" + words("papers-unknown")
-    layout.about("What the verdicts mean, and what nobody can know", text)
+    layout.about(About("What the verdicts mean, and what nobody can know", text))
 
 
 def rows(found: Judged, settings: PapersSettings) -> None:
@@ -154,7 +154,7 @@ def small(found: Judged) -> None:
     lines = [
         f"- **{row['Claim']}** {row['Verdict']}. {row['Why']}" for row in table.to_dict("records")
     ]
-    layout.about("Why each verdict", "\n".join(lines))
+    layout.about(About("Why each verdict", "\n".join(lines)))
 
 
 def texts(found: Judged) -> pd.DataFrame:

@@ -1,8 +1,10 @@
 """Files read whole, and written whole or not at all."""
 
+import json
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from fedpca_core.errors import InvalidInput
 
@@ -35,3 +37,16 @@ def write_whole(path: Path, content: str | bytes) -> None:
         raise InvalidInput(
             f"{path} cannot be written ({why}); choose another folder with --out."
         ) from None
+
+
+def notebook(title: str, **code: str) -> str:
+    """A Jupyter notebook (nbformat 4.5): what it is, then cells of code by their names."""
+    cells: list[dict[str, Any]] = [
+        {"cell_type": "markdown", "id": "what", "metadata": {}, "source": title}
+    ]
+    for name, source in code.items():
+        cell = {"cell_type": "code", "id": name, "metadata": {}, "source": source}
+        cells.append(cell | {"execution_count": None, "outputs": []})
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    whole = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole, ensure_ascii=False, indent=1)

@@ -22,6 +22,7 @@ from fedpca_core.questions.which.rules import share
 from fedpca_core.questions.which.runs import SHARED, smaller
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Settings, said_in
+from fedpca_core.study.files import notebook
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import names, words
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
@@ -30,7 +31,6 @@ S = TypeVar("S", bound=Settings)
 
 #: What a table and its client column are called where there is none yet.
 TABLE, SITE = "records.csv", "site"
-KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
 @dataclass(frozen=True)
@@ -105,17 +105,9 @@ class Use:
         return f"{self._script()}print(model.leaks().to_string())\n"
 
     def notebook(self) -> str:
-        """The same as a notebook (nbformat 4.5)."""
+        """The same as a notebook."""
         title = f"# {METHODS[self.method].title} on {self.table}"
-        made: list[dict[str, Any]] = [
-            {"cell_type": "markdown", "id": "what", "metadata": {}, "source": title}
-        ]
-        sources = {"fit": self._script().rstrip("\n"), "leaks": "model.leaks()"}
-        for name, source in sources.items():
-            code: dict[str, Any] = {"cell_type": "code", "id": name, "metadata": {}}
-            made.append(code | {"source": source, "execution_count": None, "outputs": []})
-        book = {"cells": made, "metadata": {"kernelspec": KERNEL}, "nbformat": 4}
-        return json.dumps(book | {"nbformat_minor": 5}, ensure_ascii=False, indent=1)
+        return notebook(title, fit=self._script().rstrip("\n"), leaks="model.leaks()")
 
     def _script(self) -> str:
         c = self.settings
