@@ -68,7 +68,7 @@ def test_a_small_table_shows_its_texts_as_texts():
     assert not app.exception
     markup = app.get("html")[0].proto.body
     assert "A|&lt;b&gt;" in markup and "<b>" not in markup
-    assert 'aria-label="Costs &quot;now&quot;"' in markup
+    assert 'aria-label="Costs &#34;now&#34;"' in markup
     assert '<th scope="col" class="fp-right">Rounds</th>' in markup
     assert markup.count("<tr>") == 3
     assert "fp-wrapped" not in markup
