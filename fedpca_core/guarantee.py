@@ -150,7 +150,7 @@ class Guarantee:
 
     @property
     def budget(self) -> str:
-        return rough(self.epsilon) if self.private else "∞"
+        return rough(self.epsilon)
 
     def noticed(self, false_alarms: float) -> float:
         """How often the best test notices that the unit was replaced, at a rate of false alarms."""
@@ -169,6 +169,12 @@ class Guarantee:
             "taken as public": ", ".join(self.public),
             "noise": self.drawn,
         }
+
+    def row(self) -> dict[str, float | str]:
+        """Its numbers and its terms, for a table."""
+        numbers = {"epsilon": self.epsilon, "noise": self.noise, "releases": self.releases}
+        numbers |= {"counted": self.composition, "sensitivity": self.sensitivity}
+        return numbers | self.terms() | {"noise": self.noise, "noise drawn": self.drawn}
 
     def sentence(self) -> str:
         said = "; ".join(f"{label}: {text}" for label, text in self.terms().items())

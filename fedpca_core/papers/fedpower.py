@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.errors import require_known
-from fedpca_core.privacy import Calibration
+from fedpca_core.privacy import product_noise
 from fedpca_core.problems.fedpower_models import block_model, spiked_covariance
 from fedpca_core.problems.problem import Problem
 from fedpca_core.settings import said_in
@@ -155,10 +155,8 @@ def algorithm(
     model = MODELS[entry.model]
     noise = 0.0
     if math.isfinite(variant.epsilon):
-        calibration = Calibration(
-            entry.calibration, variant.epsilon, DELTA, products, model.columns
-        )
-        noise = float(calibration.noise(samples))
+        budget = variant.epsilon, DELTA, products
+        noise = float(product_noise(entry.calibration, *budget, model.columns, samples))
     return FedPower(
         components=model.components,
         columns=model.columns,

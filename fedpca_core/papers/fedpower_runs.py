@@ -26,7 +26,7 @@ from fedpca_core.papers.fedpower import (
     Variant,
     algorithm,
 )
-from fedpca_core.privacy import Calibration
+from fedpca_core.privacy import product_noise
 from fedpca_core.privacy.calibration import exact_multiplier, published_multiplier, true_epsilon
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
@@ -152,9 +152,8 @@ class Noise(Experiment):
         yield Step(0.0, cell.name)
         model, epsilon = MODELS[str(cell.configuration["model"])], float(cell.part)
         samples = model.sizes["paper"].samples
-        bought = Calibration("published", epsilon, DELTA, PRODUCTS, model.columns)
-        published = float(bought.noise(samples))
-        exact = float(replace(bought, kind="exact").noise(samples))
+        bought = epsilon, DELTA, PRODUCTS, model.columns, samples
+        published, exact = (float(product_noise(kind, *bought)) for kind in ("published", "exact"))
         true = float(true_epsilon(published, DELTA, PRODUCTS, model.columns, samples))
         composed = published_multiplier(epsilon, DELTA, PRODUCTS)
         found = {

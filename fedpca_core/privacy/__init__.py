@@ -5,9 +5,9 @@ from fedpca_core.privacy.accounting import account, noisy, releases_made, spent,
 from fedpca_core.privacy.audit import Audit, gaussian_audit, plain_audit, ranking_audit
 from fedpca_core.privacy.calibration import (
     CALIBRATIONS,
-    Calibration,
     exact_multiplier,
     exact_sensitivity,
+    product_noise,
     published_multiplier,
     published_sensitivity,
     renyi_multiplier,

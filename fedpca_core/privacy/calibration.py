@@ -8,7 +8,6 @@ the closed-form composition of Gaussian releases. The same budget in the eyes of
 closed form to several digits, and its Renyi accountant shows what the paper's tool costs.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -65,31 +64,25 @@ CALIBRATIONS = {
 }
 
 
-@dataclass(frozen=True)
-class Calibration:
-    #: {"exact", "published"}.
-    kind: str
-    #: epsilon, delta: Budget of the whole run.
-    epsilon: float
-    delta: float
-    #: T, products with S_i (not communications) in the run.
-    releases: int
-    #: r, columns of every frame.
-    columns: int
-    #: C, largest norm of a record.
-    clip_norm: float = 1.0
+def product_noise(
+    kind: str,
+    epsilon: float,
+    delta: float,
+    releases: int,
+    columns: int,
+    samples: ArrayLike,
+    clip_norm: float = 1.0,
+) -> Array:
+    """nu of clients with so many records each: the standard deviation of every entry of a product.
 
-    def __post_init__(self) -> None:
-        require_choice("The calibration of noise", self.kind, CALIBRATIONS)
-        require(self.columns >= 1, f"A frame has at least 1 column, not {self.columns}.")
-        check_clip_norm(self.clip_norm)
-        _check(self.epsilon, self.delta, self.releases)
-
-    def noise(self, samples: ArrayLike) -> Array:
-        """nu of clients with so many records each, standard deviation per entry."""
-        multiplier, sensitivity = CALIBRATIONS[self.kind]
-        scale = multiplier(self.epsilon, self.delta, self.releases)
-        return scale * sensitivity(self.columns, samples, self.clip_norm)
+    ``kind``, {"exact", "published"}. ``epsilon``, ``delta``: Of the whole run, of T ``releases``
+    (products with S_i, not communications). ``columns``: r, of every frame.
+    """
+    require_choice("The calibration of noise", kind, CALIBRATIONS)
+    require(columns >= 1, f"A frame has at least 1 column, not {columns}.")
+    check_clip_norm(clip_norm)
+    multiplier, sensitivity = CALIBRATIONS[kind]
+    return multiplier(epsilon, delta, releases) * sensitivity(columns, samples, clip_norm)
 
 
 def true_epsilon(

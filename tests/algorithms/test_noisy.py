@@ -84,8 +84,7 @@ def test_fewer_products_need_less_noise(problem: fp.problems.Problem) -> None:
     setting = fp.simulate(problem, SSI(2), rounds=1).setting
     finals = {}
     for method in (SSI(3), BlockKrylov(3)):
-        calibration = fp.privacy.Calibration("exact", 20.0, 1e-4, 6, 3)
-        noise = float(calibration.noise(500))
+        noise = float(fp.privacy.product_noise("exact", 20.0, 1e-4, 6, 3, 500))
         if isinstance(method, BlockKrylov):
             noise /= np.sqrt(6)
         algorithm = noisy(method, noise, 6)

@@ -12,9 +12,9 @@ from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.errors import InvalidInput
 from fedpca_core.privacy import calibration
 from fedpca_core.privacy.calibration import (
-    Calibration,
     exact_multiplier,
     exact_sensitivity,
+    product_noise,
     published_multiplier,
     published_sensitivity,
     renyi_multiplier,
@@ -81,8 +81,8 @@ def test_delta_must_be_a_probability(bad: float) -> None:
 def test_published_noise(epsilon: float, multiplier: float, first: float, second: float) -> None:
     assert published_multiplier(epsilon, 1e-4, 10) == pytest.approx(multiplier, rel=5e-7)
     for columns, samples, noise in ((5, 10**5, first), (2, 10**3, second)):
-        calibration = Calibration("published", epsilon, 1e-4, 10, columns)
-        assert float(calibration.noise(samples)) == pytest.approx(noise, rel=5e-7)
+        found = float(product_noise("published", epsilon, 1e-4, 10, columns, samples))
+        assert found == pytest.approx(noise, rel=5e-7)
 
 
 def test_the_other_branch_of_the_theorem() -> None:
@@ -164,7 +164,7 @@ def test_what_the_published_noise_is_worth(
         (2, 10**3, second, true_second),
     ):
         noise = {
-            kind: float(Calibration(kind, epsilon, 1e-4, 10, columns).noise(samples))
+            kind: float(product_noise(kind, epsilon, 1e-4, 10, columns, samples))
             for kind in ("published", "exact")
         }
         assert noise["published"] / noise["exact"] == pytest.approx(saving, abs=0.006)
@@ -204,7 +204,7 @@ def test_no_pair_of_records_exceeds_the_exact_sensitivity(columns: int, bound: f
 
 
 def test_releases_of_each_client() -> None:
-    noise = float(Calibration("exact", 1.0, 1e-5, 10, 3).noise(200))
+    noise = float(product_noise("exact", 1.0, 1e-5, 10, 3, 200))
     found = true_epsilon(noise, 1e-5, np.array([10, 5, 1, 0]), 3, 200)
     assert found[0] == pytest.approx(1.0)
     assert np.all(np.diff(found) < 0) and found[3] == 0
@@ -237,5 +237,6 @@ def test_calibrations_that_make_no_sense_are_refused(
     changes: dict[str, float | str], words: str
 ) -> None:
     good = {"kind": "exact", "epsilon": 1.0, "delta": 1e-5, "releases": 10, "columns": 3}
+    good["samples"] = 100
     with pytest.raises(InvalidInput, match=words):
-        Calibration(**{**good, **changes})  # type: ignore[arg-type]
+        product_noise(**{**good, **changes})  # type: ignore[arg-type]

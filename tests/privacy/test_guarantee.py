@@ -10,10 +10,10 @@ import fedpca_core as fp
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.gaussian_privacy import epsilon_of
 from fedpca_core.privacy import (
-    Calibration,
     Guarantee,
     Refusal,
     account,
+    product_noise,
     releases_made,
     spent,
 )
@@ -41,7 +41,7 @@ def setting(problem: fp.problems.Problem) -> Setting:
 
 
 def run(kind: str = "exact", epsilon: float = 2.0, **changes: object) -> fp.FedPower:
-    noise = float(Calibration(kind, epsilon, 1e-5, 10, 3).noise(2000))
+    noise = float(product_noise(kind, epsilon, 1e-5, 10, 3, 2000))
     return fp.FedPower(2, 3, noise=noise, **changes)  # type: ignore[arg-type]
 
 
@@ -162,7 +162,7 @@ def test_what_was_spent_holds_the_noisy_mean() -> None:
     blocks = np.random.default_rng(0).standard_normal((10, 15, 200))
     budget = Budget(2.0, 1e-5, 1.0, mean_share=0.2)
     bounded = fp.problems.problem.from_blocks(list(blocks)).bounded(budget, Streams(0))
-    noise = float(Calibration("exact", budget.for_products, 1e-5, 10, 3).noise(200))
+    noise = float(product_noise("exact", budget.for_products, 1e-5, 10, 3, 200))
     algorithm = fp.FedPower(2, 3, noise=noise, period=4, draws=2)
     trace = fp.simulate(bounded, algorithm, rounds=99, seed=2)
     made, paid = releases_made(trace), spent(trace, algorithm, delta=1e-5)

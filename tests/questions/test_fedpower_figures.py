@@ -9,7 +9,7 @@ import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.papers.fedpower import FIGURES, MODELS, figure
-from fedpca_core.privacy import Calibration
+from fedpca_core.privacy import product_noise
 from fedpca_core.problems import Problem
 from fedpca_core.problems.data_sets import files_of
 from fedpca_core.questions.privacy import build, error_budget
@@ -95,7 +95,7 @@ def test_model_two_fails_as_stated_and_works_with_many_networks(
 def test_claims_at_the_papers_size_hold_for_its_noise() -> None:
     """Averaged noise of Model II over the signal: 2.4 at epsilon = 10, 49 at 0.5."""
     for epsilon, ratio in ((10.0, 2.4), (0.5, 49.0)):
-        noise = float(Calibration("published", epsilon, 1e-4, 10, 2).noise(1000))
+        noise = float(product_noise("published", epsilon, 1e-4, 10, 2, 1000))
         averaged = noise * (np.sqrt(1000) + np.sqrt(2)) / np.sqrt(20)
         assert averaged / 0.0231 == pytest.approx(ratio, rel=0.05)
 
@@ -167,7 +167,7 @@ def test_ablation_ends_at_the_run_and_adds_nothing_where_there_is_nothing() -> N
 
 def test_theory_terms_say_vacuous_rather_than_a_number() -> None:
     problem = live()
-    noise = float(Calibration("published", 0.5, 1e-4, 10, 5).noise(30_000))
+    noise = float(product_noise("published", 0.5, 1e-4, 10, 5, 30_000))
     loud, single = fp.FedPower(4, 5, period=2, draws=20, noise=noise), fp.FedPower(4, 5, period=1)
     for run, vacuous in ((loud, True), (single, False)):
         trace = fp.simulate(problem, run, rounds=99)
@@ -184,7 +184,7 @@ def test_theory_terms_say_vacuous_rather_than_a_number() -> None:
 @pytest.mark.parametrize("draws", [None, 8])
 def test_noise_floor_predicts_the_final_angle(draws: int | None) -> None:
     problem = live()
-    noise = float(Calibration("published", 1.0, 1e-4, 10, 5).noise(30_000))
+    noise = float(product_noise("published", 1.0, 1e-4, 10, 5, 30_000))
     run = fp.FedPower(4, 5, period=1, noise=noise, draws=draws)
     setting = fp.simulate(problem, run, rounds=1).setting
     predicted = predicted_sine(problem, run, setting)

@@ -13,7 +13,7 @@ from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Status
 from fedpca_core.gaussian_privacy import mu_of
 from fedpca_core.papers.fedpower import MODELS
-from fedpca_core.privacy import Calibration
+from fedpca_core.privacy import product_noise
 from fedpca_core.questions.privacy import attacks as records
 from fedpca_core.questions.privacy.attacks import (
     PUBLIC,
@@ -58,7 +58,7 @@ def one_test(problem: fp.problems.Problem, run: fp.FedPower, runs: int) -> Membe
 
 @pytest.mark.parametrize(("calibration", "tight"), [("exact", True), ("published", False)])
 def test_membership_is_as_easy_as_theory_says(calibration: str, tight: bool) -> None:
-    noise = float(Calibration(calibration, 5.0, 1e-4, 10, 5).noise(30_000))
+    noise = float(product_noise(calibration, 5.0, 1e-4, 10, 5, 30_000))
     found = one_test(spiked(), fp.FedPower(4, 5, period=1, noise=noise), RUNS)
     # Standard error of an area under the curve from n + n runs is below 1/sqrt(6 n).
     assert found.auc == pytest.approx(found.expected_auc, abs=3 * found.uncertainty)
@@ -116,7 +116,7 @@ def test_noise_takes_reconstruction_back_to_the_public_guess() -> None:
     assert 0.4 < guess[PUBLIC] < guess["even guess I/d"]
 
     def error(calibration: str, epsilon: float) -> float:
-        noise = float(Calibration(calibration, epsilon, 1e-4, 10, 5).noise(500))
+        noise = float(product_noise(calibration, epsilon, 1e-4, 10, 5, 500))
         run = fp.FedPower(4, 5, period=1, noise=noise)
         seen = [fp.simulate(problem, run, rounds=10, seed=seed).transcript for seed in range(3)]
         return float(np.median([best_error(problem, run, one, 1) for one in seen]))

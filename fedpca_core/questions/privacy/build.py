@@ -12,7 +12,7 @@ from fedpca_core.arrays import IntArray
 from fedpca_core.errors import require
 from fedpca_core.guarantee import CLIENT, RECORD, Unit
 from fedpca_core.linalg.stiefel import uniform_frame
-from fedpca_core.privacy import CALIBRATIONS, Calibration, Guarantee, Refusal, accounting
+from fedpca_core.privacy import CALIBRATIONS, Guarantee, Refusal, accounting, product_noise
 from fedpca_core.problems import Problem, Trust, block_model, spiked_covariance
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.images import LIVE_RESOLUTION, images
@@ -272,8 +272,8 @@ def noise_for(
     count, width = c.products, columns(c)
     if kind == "exact" and method(replace(c, calibration="exact"), 0.0).one_release:
         count, width = 1, 2
-    chosen = Calibration(kind, bought.for_products, c.delta, count, width, bought.clip)
-    return times * float(chosen.noise(public.samples.mean()))
+    left, mean = bought.for_products, public.samples.mean()
+    return times * float(product_noise(kind, left, c.delta, count, width, mean, bought.clip))
 
 
 def refusal(settings: PrivacySettings) -> Refusal:

@@ -14,7 +14,7 @@ from fedpca_core.questions.privacy.error_budget import ABLATION, ErrorParts, The
 from fedpca_core.questions.privacy.guarantee import Accounts, Promises
 from fedpca_core.questions.privacy.runs import WAYS, Repeated
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.settings import plural, short
+from fedpca_core.settings import plural, rough, short
 from fedpca_core.study import parts
 from fedpca_core.study.facts import EPSILON, NOTICED, meant
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Panel, plot
@@ -38,28 +38,22 @@ def guarantee(promises: Promises, settings: PrivacySettings) -> parts.Parts:
         badge = parts.Badge(*(masked if settings.upload_noise > 0 else ("Unprotected", "gray")))
         yield parts.Framed("**No ε can be stated**", badge, [promises.refusal])
         return
-    terms = [each.guarantee.terms() for each in promises.stated]
-    common = {
-        label: text
-        for label, text in terms[0].items()
-        if all(other[label] == text for other in terms)
-    }
-    if len(promises.stated) == 1:
+    terms = pd.DataFrame([each.guarantee.terms() for each in promises.stated])
+    alike = terms.nunique() == 1
+    if len(terms) == 1:
         yield _cards(promises, settings)
     else:
-        rows = [
-            {
-                "Curve": each.label,
-                "ε asked for": short(each.asked),
-                "Guaranteed ε": each.guarantee.budget,
-                "Noise ν": short(each.guarantee.noise, 3) if each.guarantee.private else "off",
-                "Products released": str(each.guarantee.releases),
-            }
-            | {label.capitalize(): own[label] for label in own if label not in common}
-            for each, own in zip(promises.stated, terms, strict=True)
-        ]
-        numbers = ["ε asked for", "Guaranteed ε", "Noise ν", "Products released"]
-        yield parts.Table(pd.DataFrame(rows), "What each curve guarantees", numbers=numbers)
+        found = [each.guarantee for each in promises.stated]
+        numbers = {
+            "ε asked for": [short(each.asked) for each in promises.stated],
+            "Guaranteed ε": [one.budget for one in found],
+            "Noise ν": [short(one.noise, 3) if one.private else "off" for one in found],
+            "Products released": [str(one.releases) for one in found],
+        }
+        labels = {"Curve": [each.label for each in promises.stated]}
+        own = terms.loc[:, ~alike].rename(columns=str.capitalize)
+        rows = pd.DataFrame(labels | numbers).join(own)
+        yield parts.Table(rows, "What each curve guarantees", numbers=list(numbers))
     if promises.others:
         named = {text[:1].upper() + text[1:]: found for text, found in promises.others.items()}
         others = meant(named, "The same noise")[[EPSILON, "The same noise", NOTICED]]
@@ -69,7 +63,7 @@ def guarantee(promises: Promises, settings: PrivacySettings) -> parts.Parts:
             # A client that knows its own share of the noise is not protected as from the server.
             open=settings.trusted == "clients",
         )
-    yield " · ".join(f"**{label}** {text}" for label, text in common.items())
+    yield " · ".join(f"**{label}** {text}" for label, text in terms.loc[:, alike].iloc[0].items())
     if promises.record:
         yield parts.Note(promises.record)
     if promises.warning:
@@ -272,40 +266,34 @@ def ways(result: study.Ways, settings: PrivacySettings) -> parts.Parts:
     if not result.spent:
         yield from refused
         return
-    rounds, sent, rows = [], [], []
-    #: What is released and towards whom its ε holds, said once for all ways that have it alike.
-    alike: dict[tuple[str, str], list[str]] = {}
-    for key, one in result.spent.items():
-        stated, title = one.guarantee, WAYS[key].title(settings)
-        assert stated is not None
-        middle, bytes_up = np.maximum(one.middle, ROUNDING), one.bytes_up / result.clients
-        look: dict[str, Any] = {"colour": WAY_COLOURS[key], "marker": True}
-        rounds.append(Curve(title, np.arange(float(len(middle))), middle, **look))
-        sent.append(Curve(title, bytes_up[1:], middle[1:], **look))
-        rows.append(
-            {
-                "Way": title,
-                "Final distance": short(one.final, 2),
-                "Rounds": str(len(middle) - 1),
-                "kB up, one client": f"{bytes_up[-1] / 1e3:,.1f}",
-                "Guaranteed ε": stated.budget,
-                "Noise ν": short(stated.noise, 2),
-            }
-        )
-        terms = stated.terms()
-        alike.setdefault((terms["released"], terms["towards"]), []).append(title)
-    panels = [Panel.of("ways-rounds", rounds), Panel.of("ways-bytes", sent)]
+    tables = study.WaysToSpend().tables(result, settings)
+    curves, ends = tables["curves"], tables["ways"]
+    look: dict[str, Any] = {"names": dict(zip(ends["way"], ends["title"], strict=True))}
+    look |= {"colours": WAY_COLOURS, "least": ROUNDING, "spread": False, "marker": True}
+    sent = curves[curves["communication"] > 0]
+    sent = sent.assign(bytes_up=sent["bytes_up"] / result.clients)
+    panels = [
+        Panel.of("ways-rounds", plot(curves, "communication", "median", "way", **look)),
+        Panel.of("ways-bytes", plot(sent, "bytes_up", "median", "way", **look)),
+    ]
+    rows = {
+        "Way": ends["title"],
+        "Final distance": [short(one, 2) for one in ends["median"]],
+        "Rounds": ends["communications"].astype(str),
+        "kB up, one client": [f"{one / 1e3:,.1f}" for one in ends["bytes_up"]],
+        "Guaranteed ε": [rough(one) for one in ends["epsilon"]],
+        "Noise ν": [short(one, 2) for one in ends["noise"]],
+    }
     yield parts.Chart("privacy_ways", panels)
     yield parts.Table(pd.DataFrame(rows), "Ways to spend ε")
     yield from refused
+    # What is released and towards whom its ε holds, said once for all ways that have it alike.
     yield "\n".join(
-        f"- **{'; '.join(titles)}:** {released}. Holds towards {towards}."
-        for (released, towards), titles in alike.items()
+        f"- **{'; '.join(some['title'])}:** {released}. Holds towards {towards}."
+        for (released, towards), some in ends.groupby(["released", "towards"], sort=False)
     )
-    first = next(iter(result.spent.values())).guarantee
-    assert first is not None
     starts = plural(settings.repetitions, "start")
-    yield parts.Caption(parts.words("privacy-ways", terms=first.terms(), starts=starts))
+    yield parts.Caption(parts.words("privacy-ways", terms=ends.iloc[0], starts=starts))
 
 
 def ways_over_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:

@@ -72,16 +72,7 @@ class Promise(Study[PrivacySettings, Promises]):
         if result.refusal:
             return {"guarantee": pd.DataFrame([{"epsilon": math.nan, "refusal": result.refusal}])}
         rows = [
-            {
-                "run": each.label,
-                "asked_epsilon": each.asked,
-                "epsilon": each.guarantee.epsilon,
-                "noise": each.guarantee.noise,
-                "releases": each.guarantee.releases,
-                "counted": each.guarantee.composition,
-                "sensitivity": each.guarantee.sensitivity,
-                **each.guarantee.terms(),
-            }
+            {"run": each.label, "asked_epsilon": each.asked, **each.guarantee.row()}
             for each in result.stated
         ]
         return {"guarantee": pd.DataFrame(rows)}

@@ -251,11 +251,7 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
                     "upper_quartile": high[-1],
                     "communications": len(one.times) - 1,
                     "bytes_up": one.bytes_up[-1] / result.clients,
-                    "epsilon": one.guarantee.epsilon,
-                    "noise": one.guarantee.noise,
-                    "releases": one.guarantee.releases,
-                    "counted": one.guarantee.composition,
-                    **one.guarantee.terms(),
+                    **one.guarantee.row(),
                 }
             )
         tables = runs.tabled(result.spent, "way", "ways") | {"ways": pd.DataFrame(rows)}
