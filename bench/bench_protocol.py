@@ -24,8 +24,8 @@ from fedpca_core.papers.results import commit
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.questions.privacy import build
-from fedpca_core.questions.privacy.runs import WAYS, WayRun
 from fedpca_core.questions.privacy.settings import PrivacySettings
+from fedpca_core.questions.privacy.study import WAYS, WayRun
 from fedpca_core.steps import outcome
 from fedpca_core.study.deployed import deployment_of, truth_of
 from fedpca_core.trial import Trial, Truth, findings, leading_sine, trial

@@ -7,7 +7,7 @@ import pytest
 from bench import bench_protocol as bench
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.questions.privacy import build
-from fedpca_core.questions.privacy.runs import WAYS
+from fedpca_core.questions.privacy.study import WAYS
 from tests.papers.coverage import DOCS
 
 TABLE = re.search(

@@ -31,8 +31,8 @@ from fedpca_core.privacy.calibration import exact_multiplier, published_multipli
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.trace import Trace
+from fedpca_core.questions.privacy.build import traced
 from fedpca_core.questions.privacy.error_budget import largest_drift
-from fedpca_core.questions.privacy.runs import traced
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.steps import Part, Step
 

@@ -11,9 +11,8 @@ import pytest
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.privacy import figures
-from fedpca_core.questions.privacy.runs import WAYS
 from fedpca_core.questions.privacy.settings import PRIVATE, PrivacySettings
-from fedpca_core.questions.privacy.study import Ways, WaysOverBudget, WaysToSpend
+from fedpca_core.questions.privacy.study import WAYS, Ways, WaysOverBudget, WaysToSpend
 from fedpca_core.steps import outcome
 
 #: Medians of 10 runs that another program measured: 2,000 records of 40 features at 20 clients,

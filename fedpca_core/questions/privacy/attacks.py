@@ -23,9 +23,9 @@ from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions import costs
 from fedpca_core.questions.privacy import build, study
-from fedpca_core.questions.privacy.runs import QUIET, run_seeds, traced
+from fedpca_core.questions.privacy.build import run_seeds, traced
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.questions.privacy.study import BUDGETS, WITH_INFINITE, PrivateSweep
+from fedpca_core.questions.privacy.study import BUDGETS, QUIET, WITH_INFINITE, PrivateSweep
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.streams import Streams
 from fedpca_core.study.limits import Cost

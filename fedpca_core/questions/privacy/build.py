@@ -1,4 +1,4 @@
-"""From privacy settings to data, method, noise and guarantee."""
+"""From privacy settings to data, method, noise, guarantee and a run."""
 
 import math
 from dataclasses import replace
@@ -20,10 +20,13 @@ from fedpca_core.problems.perturbation import Budget, source_guarantee
 from fedpca_core.problems.records import normalise
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.channel import Channel
+from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.protocol.trace import Trace
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import task
 from fedpca_core.questions.privacy.settings import REAL, PrivacySettings
 from fedpca_core.remembered import Remembered
+from fedpca_core.steps import Part, Step
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.own_table import own_problem
@@ -358,3 +361,25 @@ def distinct_clients(
         "records normalised at norm 1.",
         record_norm=1.0,
     )
+
+
+# ---------------------------------------------------------------------- a run
+def run_seeds(seed: int, count: int) -> list[int]:
+    """Seeds of repeated runs; the data keep the first."""
+    return [seed + 1009 * index for index in range(count)]
+
+
+def communication_times(algorithm: FedPower) -> IntArray:
+    """Local products finished at each communication, the start (0) first."""
+    times = (0, *algorithm.times)
+    return np.array(times if times[-1] == algorithm.products else (*times, algorithm.products))
+
+
+def traced(
+    problem: Problem, run: Algorithm, rounds: int, seed: int, wire: Channel, text: str
+) -> Part[Trace]:
+    """One run, with a step after each communication."""
+    simulation = Simulation(problem, run, rounds=rounds, seed=seed, channel=wire)
+    for entry in simulation:
+        yield Step(entry.index / rounds, text)
+    return simulation.trace()

@@ -24,7 +24,7 @@ from fedpca_core.protocol.simulate import simulate
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.questions import costs
 from fedpca_core.questions.privacy import build
-from fedpca_core.questions.privacy.runs import communication_times, run_seeds, traced
+from fedpca_core.questions.privacy.build import communication_times, run_seeds, traced
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.steps import Run, Step, part
 from fedpca_core.streams import Streams

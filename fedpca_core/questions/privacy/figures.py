@@ -12,7 +12,6 @@ from fedpca_core.papers.fedpower import MODELS, figure
 from fedpca_core.questions.privacy import attacks, build, study
 from fedpca_core.questions.privacy.error_budget import ABLATION, ErrorParts, TheoryTerms
 from fedpca_core.questions.privacy.guarantee import Accounts, Promises
-from fedpca_core.questions.privacy.runs import WAYS, Repeated
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import plural, rough, short
 from fedpca_core.study import parts
@@ -159,7 +158,7 @@ def _level(name: str, value: float, simulation_only: bool = True) -> Baseline:
     return Baseline(f"{name} {short(value, 2)}", value, simulation_only=simulation_only)
 
 
-def _repeated(name: str, run: Repeated, colour: str) -> Curve:
+def _repeated(name: str, run: study.Repeated, colour: str) -> Curve:
     middle, low, high = (np.maximum(one, ROUNDING) for one in (run.middle, *run.quartiles))
     look: dict[str, Any] = {"colour": colour, "marker": True, "simulation_only": True}
     return Curve(name, np.arange(len(middle)), middle, lower=low, upper=high, **look)
@@ -298,7 +297,7 @@ def ways(result: study.Ways, settings: PrivacySettings) -> parts.Parts:
 
 def ways_over_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
     yield parts.Section("The same, against ε")
-    names = {key: WAYS[key].title(settings) for key in result.series}
+    names = {key: study.WAYS[key].title(settings) for key in result.series}
     curves = _swept(result, "sin_theta", names, WAY_COLOURS, least=ROUNDING, spread=False)
     axis = f"budget ε (δ = {short(settings.delta)})"
     description = f"Largest angle of every way to spend one budget, by {axis}; median."
@@ -320,7 +319,7 @@ def ways_verdict(result: study.Ways, settings: PrivacySettings) -> str:
             one, rounds = result.spent[key], plural(len(result.spent[key].times) - 1, "round")
             sent = f"{one.bytes_up[-1] / result.clients / 1e3:,.1f} kB from each client"
             ends = f"distance {short(one.final, 2)} after {rounds} and {sent}"
-            text += said.format(WAYS[key].title(settings), ends)
+            text += said.format(study.WAYS[key].title(settings), ends)
     return text
 
 

@@ -1,7 +1,7 @@
 """What ε costs: the run as it is set, the price of budget and length, ways to spend, figures."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, ClassVar, cast
@@ -9,24 +9,223 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import pandas as pd
 
-from fedpca_core.algorithms import FedPower
+from fedpca_core.algorithms import SSI, FedPower
+from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.arrays import Array, IntArray
 from fedpca_core.errors import InvalidInput, require
+from fedpca_core.linalg.stiefel import largest_sine
 from fedpca_core.papers.fedpower import MODELS, algorithm, figure
-from fedpca_core.privacy import releases_made, spent
+from fedpca_core.privacy import Guarantee, noisy, releases_made, spent
+from fedpca_core.problems import Problem
+from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.questions import costs
-from fedpca_core.questions.privacy import build, runs
+from fedpca_core.questions.privacy import build
+from fedpca_core.questions.privacy.build import communication_times, run_seeds, traced
 from fedpca_core.questions.privacy.error_budget import predicted_sine
-from fedpca_core.questions.privacy.runs import WAYS, Repeated, WayRun
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
+from fedpca_core.study.parts import names
+from fedpca_core.study.study import Study, stacked
 from fedpca_core.study.sweep import Measured, Point, Sweep, Swept
 
 
+# ---------------------------------------------------------------------- repeated runs, and ways
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """Angles of repeated runs."""
+
+    #: (communications + 1,) int64: Local products finished at each communication, where the method
+    #: counts them; else the communications.
+    times: IntArray
+    #: (repetitions, communications + 1) float64: Of the largest angle to the leading space of the
+    #: pooled sample (simulation only).
+    sines: Array
+    #: (communications + 1,) float64: Mean over the repetitions, cumulative over clients.
+    bytes_up: Array
+    #: Of noise at the source, or what a way to spend a budget states.
+    guarantee: Guarantee | None = None
+
+    @property
+    def middle(self) -> Array:
+        """Median over the repetitions."""
+        return np.asarray(np.median(self.sines, axis=0), dtype=float)
+
+    @property
+    def quartiles(self) -> tuple[Array, Array]:
+        low, high = np.quantile(self.sines, [0.25, 0.75], axis=0)
+        return low, high
+
+    @property
+    def final(self) -> float:
+        """Median of the final angle's sine."""
+        return float(self.middle[-1])
+
+
+@dataclass(frozen=True)
+class WayRun:
+    """One run to make: data as the method sees them, the method, its rounds and its channel."""
+
+    problem: Problem
+    algorithm: Algorithm
+    rounds: int
+    channel: Channel
+    guarantee: Guarantee | None = None
+
+
+def repeated(
+    runs: Iterable[WayRun], seeds: Sequence[int], target: Array, text: str
+) -> Part[Repeated]:
+    """Runs of one method, one from each seed.
+
+    A method may end early (block Krylov, no direction left); it then keeps its estimate.
+    """
+    traces = []
+    for one, (seed, share) in zip(runs, in_turn(seeds), strict=False):
+        steps = traced(one.problem, one.algorithm, one.rounds, seed, one.channel, text)
+        traces.append((yield from part(steps, *share)))
+    sines = [largest_sine(trace.estimates, target) for trace in traces]
+    times = np.arange(max(map(len, sines)))
+
+    def even(found: Sequence[Array | IntArray]) -> Array:
+        """Curves below each other, each kept at its last value."""
+        padded = [np.pad(curve, (0, len(times) - len(curve)), mode="edge") for curve in found]
+        return np.stack(padded).astype(np.float64)
+
+    sent = even([trace.bytes_up for trace in traces]).mean(axis=0)
+    if one.algorithm.plans_products:
+        times = communication_times(cast(FedPower, one.algorithm))
+    return Repeated(times, even(sines), sent, one.guarantee)
+
+
+def tabled(runs: Mapping[str, Repeated], name: str, ends: str) -> dict[str, pd.DataFrame]:
+    """Curves of runs by label, and under the name of ``ends`` where each comes to."""
+    tables = []
+    for label, run in runs.items():
+        low, high = run.quartiles
+        columns = {
+            name: label,
+            "communication": np.arange(len(run.times)),
+            "products": run.times,
+            "median": run.middle,
+            "lower_quartile": low,
+            "upper_quartile": high,
+            "bytes_up": run.bytes_up,
+        }
+        tables.append(pd.DataFrame(columns))
+    return {ends: stacked(table.iloc[[-1]] for table in tables), "curves": stacked(tables)}
+
+
+#: Rounds of an iterative method on data with noise at the source: they cost no privacy.
+ROUNDS = 40
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to spend a budget."""
+
+    key: str
+    #: Settings that make it, besides exact noise of clients who trust nobody.
+    changes: dict[str, Any]
+
+    @property
+    def trusting(self) -> bool:
+        """Whether clients rely on each other, and on sums that hide single uploads."""
+        return self.changes.get("trusted") == "clients"
+
+    def title(self, settings: PrivacySettings) -> str:
+        return names("way-names")[self.key].format(method=METHODS[settings.method].title)
+
+    def trial(
+        self, settings: PrivacySettings, problem: Problem, seed: int, data: OwnData | None
+    ) -> WayRun:
+        """Its run on the records of a problem; ``data`` are the visitor's own file."""
+        usual: dict[str, Any] = {"calibration": "exact", "trusted": "nobody", "draws": 0}
+        c = replace(settings, **usual | self.changes)
+        if self.key == "colluding":
+            c = replace(c, colluding=problem.clients // 2)
+        if c.calibration == "source":
+            private, run = build.private(c, problem, seed), build.plain(c)
+            wire = replace(build.channel(c), upload_noise=0.0)
+            return WayRun(private, run, run.rounds or ROUNDS, wire, private.guarantee)
+        noise = build.noise_for(c, data=data)
+        if self.key == "remembered":  # SSI whose clients answer from memory
+            run = noisy(SSI(c.components), noise, ROUNDS, remembers=True)
+            stated = build.accounted(c, run, build.public_setting(c, data)).stated()
+        else:
+            run, stated = build.method(c, noise), build.stated(c, data).stated()
+        met, rounds = build.bounded(c, problem, seed), run.rounds
+        assert rounds is not None
+        return WayRun(met, run, rounds, build.channel(c), stated)
+
+
+_SHARED = {"trusted": "clients"}
+#: Every way by its key, those that trust nobody first.
+WAYS: Mapping[str, Way] = {
+    way.key: way
+    for way in (
+        Way("published", {"method": "fedpower", "calibration": "published"}),
+        Way("exact", {"method": "fedpower"}),
+        Way("single", {"method": "fedpower", "local_steps": 1, "products": 6}),
+        Way("orthogonal", {"method": "block_krylov"}),
+        Way("remembered", {"method": "block_krylov"}),
+        Way("source", {"calibration": "source"}),
+        Way("covariance", {"method": "centralized", "calibration": "source"}),
+        Way("shared_products", {"method": "fedpower", **_SHARED, "local_steps": 1}),
+        Way("shared_orthogonal", {"method": "block_krylov", **_SHARED, "local_steps": 1}),
+        Way("shared_covariance", {"method": "centralized", **_SHARED, "calibration": "source"}),
+        Way("shared_source", {"method": "block_krylov", **_SHARED, "calibration": "source"}),
+        Way("colluding", {"method": "centralized", **_SHARED, "calibration": "source"}),
+    )
+}
+#: Kinds of runs without an ε.
+QUIET, MASKED = "none", "masked"
+
+
+def spend(
+    way: Way,
+    settings: PrivacySettings,
+    problem: Problem,
+    seeds: Sequence[int],
+    data: OwnData | None = None,
+) -> Part[Repeated]:
+    """Run one way from several seeds, each with noise of its own."""
+    trials = (way.trial(settings, problem, seed, data) for seed in seeds)
+    return repeated(trials, seeds, problem.target(settings.components), way.title(settings))
+
+
+def noisy_runs(
+    settings: PrivacySettings, kind: str, seeds: Sequence[int], data: OwnData | None
+) -> Part[Repeated]:
+    """The run that is set with noise of a kind (`build.kinds`), masked, or without any.
+
+    Without noise the records are neither clipped nor centred on a noisy mean.
+    """
+    c = settings
+    if kind == "source":
+        as_set = Way(kind, {"calibration": kind, "trusted": c.trusted})
+        return spend(as_set, c, build.records(c, data), seeds, data)
+    if kind in (QUIET, MASKED):
+        problem, run = build.records(c, data), build.method(c, 0.0)
+        open_ = replace(c, trusted="nobody", upload_noise=c.upload_noise * (kind == MASKED))
+        wire, text = build.channel(open_), "Masked" if kind == MASKED else "Without noise"
+    else:
+        problem = build.build_problem(c, data)
+        run = build.method(c, build.noise_for(c, kind, data=data))
+        wire, text = build.channel(c), f"With {kind} noise"
+    rounds = build.rounds(c)
+    at_source = c.calibration == "source" and math.isfinite(c.epsilon)
+    if at_source and not run.plans_products:
+        rounds = ROUNDS  # as the run it is compared with
+    # A stand-in for FedPower has its surplus columns as components.
+    sought = problem.target(c.components)
+    return repeated(repeat(WayRun(problem, run, rounds, wire)), seeds, sought, text)
+
+
+# ---------------------------------------------------------------------- the run as it is set
 @dataclass(frozen=True, eq=False)
 class PrivateRuns:
     #: By noise: "exact", "published", "source", "masked" or "none"; as it is set comes first.
@@ -55,13 +254,13 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         c = settings
         yield Step(0.0, "Drawing the data")
         problem = build.build_problem(c, data)
-        seeds = runs.run_seeds(c.seed, c.repetitions)
+        seeds = run_seeds(c.seed, c.repetitions)
         masked = not build.accountable(c) and c.upload_noise and c.calibration != "source"
-        kinds = [*([runs.MASKED] if masked else []), *build.kinds(c), runs.QUIET]
+        kinds = [*([MASKED] if masked else []), *build.kinds(c), QUIET]
         found: dict[str, Repeated] = {}
         for kind, share in in_turn(kinds):  # the run as it is set first
             try:
-                found[kind] = yield from part(runs.noisy_runs(c, kind, seeds, data), *share)
+                found[kind] = yield from part(noisy_runs(c, kind, seeds, data), *share)
             except InvalidInput:
                 if not found:  # the run that is set, not one it is compared with
                     raise
@@ -75,7 +274,7 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         if not c.draws:
             return PrivateRuns(found, floor)
         quiet = Channel(record="estimates")
-        steps = runs.traced(problem, run, run.rounds, c.seed, quiet, "Adding up what was spent")
+        steps = traced(problem, run, run.rounds, c.seed, quiet, "Adding up what was spent")
         trace = yield from part(steps, 0.99, 1.0)
         spending = pd.DataFrame(
             {
@@ -88,7 +287,7 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         return PrivateRuns(found, floor, kept)
 
     def tables(self, result: PrivateRuns, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
-        return runs.tabled(result.runs, "noise", "summary") | super().tables(result, settings)
+        return tabled(result.runs, "noise", "summary") | super().tables(result, settings)
 
 
 #: Finite budgets of every sweep over ε.
@@ -105,7 +304,7 @@ class PrivateSweep(Sweep[PrivacySettings]):
     seconds = 300.0
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
-        return runs.run_seeds(settings.seed, settings.repetitions)
+        return run_seeds(settings.seed, settings.repetitions)
 
     def at(self, settings: PrivacySettings, value: Value, seed: int) -> PrivacySettings:
         return super().at(settings, value, settings.seed)
@@ -125,9 +324,9 @@ class PrivateSweep(Sweep[PrivacySettings]):
     def measure(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
         """The final distance by kind of noise, of the run from ``seed``."""
         found: dict[str, dict[str, float]] = {}
-        chosen = build.kinds(settings) or (runs.QUIET,)
+        chosen = build.kinds(settings) or (QUIET,)
         for kind, share in in_turn(chosen):
-            run = yield from part(runs.noisy_runs(settings, kind, [seed], data), *share)
+            run = yield from part(noisy_runs(settings, kind, [seed], data), *share)
             found[kind] = {"sin_theta": run.final}
         return found
 
@@ -224,13 +423,13 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
         settings = replace(settings, public_reference=False)
         yield Step(0.0, "Drawing the data")
         problem = build.records(settings, data)
-        seeds = runs.run_seeds(settings.seed, settings.repetitions)
+        seeds = run_seeds(settings.seed, settings.repetitions)
         spent: dict[str, Repeated] = {}
         refusals: dict[str, str] = {}
         for (key, way), share in in_turn(WAYS.items()):
             title = way.title(settings)
             try:
-                steps = runs.spend(way, settings, problem, seeds, data)
+                steps = spend(way, settings, problem, seeds, data)
                 spent[key] = yield from part(steps, *share)
             except InvalidInput as refusal:
                 refusals[title] = str(refusal)
@@ -254,7 +453,7 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
                     **one.guarantee.row(),
                 }
             )
-        tables = runs.tabled(result.spent, "way", "ways") | {"ways": pd.DataFrame(rows)}
+        tables = tabled(result.spent, "way", "ways") | {"ways": pd.DataFrame(rows)}
         if result.refusals:
             tables["refused"] = pd.DataFrame(result.refusals.items(), columns=["way", "refusal"])
         return tables
@@ -269,7 +468,7 @@ class WaysOverBudget(PrivateSweep):
     opened_by = ("view", "ways")
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
-        return runs.run_seeds(settings.seed, min(RUNS, settings.repetitions))
+        return run_seeds(settings.seed, min(RUNS, settings.repetitions))
 
     def measure(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
         settings = replace(settings, public_reference=False)
@@ -277,7 +476,7 @@ class WaysOverBudget(PrivateSweep):
         found: dict[str, dict[str, float]] = {}
         for (key, way), share in in_turn(WAYS.items()):
             try:
-                run = yield from part(runs.spend(way, settings, problem, [seed], data), *share)
+                run = yield from part(spend(way, settings, problem, [seed], data), *share)
             except InvalidInput:
                 continue  # said beside the runs at the budget that is set
             found[key] = {"sin_theta": run.final}
@@ -307,16 +506,16 @@ class PaperFigure(Study[PrivacySettings, Curves]):
         size = model.sizes["paper" if settings.paper_size else "live"]
         yield Step(0.0, "Drawing the data")
         problem = model.draw(size, settings.seed)
-        seeds = runs.run_seeds(settings.seed, settings.repetitions)
+        seeds = run_seeds(settings.seed, settings.repetitions)
         wire = Channel(record="estimates")
         curves: dict[str, Repeated] = {}
         for variant, share in in_turn(entry.variants, 1 / (1 + len(entry.variants))):
             run = algorithm(entry, variant, size.samples)
             same = repeat(WayRun(problem, run, run.rounds, wire))
-            steps = runs.repeated(same, seeds, problem.target(run.components), variant.label)
+            steps = repeated(same, seeds, problem.target(run.components), variant.label)
             curves[variant.label] = yield from part(steps, *share)
             yield Step(share[1], variant.label, dict(curves))
         return curves
 
     def tables(self, result: Curves, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
-        return runs.tabled(result, "curve", "plateaus")
+        return tabled(result, "curve", "plateaus")
