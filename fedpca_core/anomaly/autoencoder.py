@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems.problem import Problem
-from fedpca_core.protocol.algorithm import Plan, Setting
+from fedpca_core.protocol.algorithm import Plan
 from fedpca_core.protocol.channel import Channel, Mailbox
+from fedpca_core.protocol.simulate import setting_of
 from fedpca_core.streams import Streams
 
 #: Hidden layers: encoder 32, code 16, decoder 32; the deeper one has a further layer on each side.
@@ -122,13 +123,7 @@ def training(
             "covariances; choose a problem with records."
         )
     streams = Streams(seed)
-    setting = Setting(
-        features=problem.features,
-        clients=problem.clients,
-        samples=problem.client_data.samples,
-        weights=problem.client_data.weights,
-        participation=participation,
-    )
+    setting = setting_of(problem, participation)
     mailbox = Mailbox(Channel(dtype="float32"), setting, streams, reuse_uploads=False)
     records = np.concatenate([block.T for block in problem.blocks]).astype(np.float32)
     np.clip(records, -CLIP, CLIP, out=records)

@@ -18,6 +18,23 @@ from fedpca_core.protocol.trace import Trace
 KEPT_BYTES = 31 * 1024 * 1024
 
 
+def setting_of(problem: Problem, participation: float = 1.0, absent: str = "memory") -> Setting:
+    """What everybody knows of a run on a problem."""
+    return Setting(
+        features=problem.features,
+        clients=problem.clients,
+        samples=problem.client_data.samples,
+        weights=problem.client_data.weights,
+        participation=participation,
+        absent=absent,
+        record_norm=problem.record_norm,
+        own_moments=problem.own_moments,
+        guarantee=problem.guarantee,
+        paid_mean=problem.paid_mean,
+        public=problem.public,
+    )
+
+
 class Simulation(Run):
     """A run whose clients are in this process; parameters are as for `simulate` and `Run`."""
 
@@ -34,19 +51,7 @@ class Simulation(Run):
         keep_rounds: bool = True,
     ) -> None:
         _keep_freed_memory()
-        setting = Setting(
-            features=problem.features,
-            clients=problem.clients,
-            samples=problem.client_data.samples,
-            weights=problem.client_data.weights,
-            participation=participation,
-            absent=absent,
-            record_norm=problem.record_norm,
-            own_moments=problem.own_moments,
-            guarantee=problem.guarantee,
-            paid_mean=problem.paid_mean,
-            public=problem.public,
-        )
+        setting = setting_of(problem, participation, absent)
         channel = channel or Channel()
         super().__init__(
             algorithm, setting, channel, rounds=rounds, seed=seed, keep_rounds=keep_rounds

@@ -20,7 +20,7 @@ from fedpca_core.problems.perturbation import Budget, source_guarantee
 from fedpca_core.problems.records import normalise
 from fedpca_core.protocol.algorithm import Algorithm, Setting
 from fedpca_core.protocol.channel import Channel
-from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.protocol.simulate import Simulation, setting_of
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import task
@@ -128,17 +128,10 @@ def public_setting(settings: PrivacySettings, data: OwnData | None = None) -> Se
     kind, norm = treatment(c)
     if c.problem not in REAL:
         return even_setting(c.features, c.clients, samples(c), None if kind == "raw" else norm)
-    problem, private = records(c, data), math.isfinite(c.epsilon)
-    sizes, weights = problem.client_data.samples, problem.client_data.weights
-    return Setting(
-        problem.features,
-        problem.clients,
-        sizes,
-        weights,
-        record_norm=norm if private else None,
-        paid_mean=budget(c).paid_mean(sizes) if private else None,
-        public=problem.public,
-    )
+    setting = replace(setting_of(records(c, data)), record_norm=None, own_moments=False)
+    if math.isinf(c.epsilon):
+        return setting
+    return replace(setting, record_norm=norm, paid_mean=budget(c).paid_mean(setting.samples))
 
 
 def even_setting(features: int, clients: int, records: int, norm: float | None) -> Setting:

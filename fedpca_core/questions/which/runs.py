@@ -22,8 +22,8 @@ from fedpca_core.privacy import account
 from fedpca_core.privacy.accounting import within
 from fedpca_core.problems import Problem, without_record
 from fedpca_core.problems.perturbation import Trust
-from fedpca_core.protocol.algorithm import Algorithm, Setting
-from fedpca_core.protocol.simulate import Simulation
+from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.protocol.simulate import Simulation, setting_of
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions.costs import ProblemSize
@@ -213,16 +213,7 @@ def _planned(method: str, settings: FrontierSettings, problem: Problem, length: 
     clipped = replace(problem, client_data=problem.source.clipped, source=None)
     # What the records were clipped at, which need not be what the settings say of other problems.
     bound = problem.source.guarantee.clip_norm
-    data = clipped.client_data
-    public = Setting(
-        clipped.features,
-        clipped.clients,
-        data.samples,
-        data.weights,
-        participation=settings.participation,
-        record_norm=bound,
-        public=clipped.public,
-    )
+    public = replace(setting_of(clipped, settings.participation), record_norm=bound)
     # Its paper's number, fixed before: of several runs, the one that the data like best, each
     # would be a release.
     plain = replace(made_for, products=min(made_for.products, length))
