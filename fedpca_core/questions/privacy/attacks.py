@@ -224,7 +224,7 @@ def worst_pair(problem: Problem, client: int = 0, clip_norm: float = 1.0) -> tup
     records inside the space that the run converges to attain the sensitivity.
     """
     samples = int(problem.client_data.samples[client])
-    require(samples >= 2, "A client of one record has no other record to hide among.")
+    require(samples >= 2, build.REFUSED["alone"])
     target = problem.target(2)
     rest = problem.client_data.dense()[client] * (samples - 1) / samples
     first, second = (clip_norm**2 * np.outer(u, u) / samples for u in target.T)
@@ -246,15 +246,8 @@ def membership(
     whose records are public.
     """
     run.check_protected(client)
-    require(
-        run.period == 1,
-        f"The likelihood of the messages is known exactly at p = 1 only, not at p = {run.period}: "
-        "hidden products are not seen. Choose p = 1.",
-    )
-    require(
-        run.noise != 0,
-        "Without noise one look at the answers decides membership; choose a finite ε.",
-    )
+    require(run.period == 1, build.REFUSED["hidden"].format(period=run.period))
+    require(run.noise != 0, build.REFUSED["decided"])
     pair = worst_pair(problem, client, clip_norm)
     noise = float(run.noise_of(problem.client_data.samples)[client])
     neighbours = [_with(problem, client, matrix) for matrix in pair]

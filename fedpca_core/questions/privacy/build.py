@@ -30,6 +30,7 @@ from fedpca_core.steps import Part, Step
 from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.own_table import own_problem
+from fedpca_core.study.parts import names
 from fedpca_core.study.pca_settings import IMAGES, ConvergeSettings
 from fedpca_core.study.study import content_key
 
@@ -43,6 +44,8 @@ _PROBLEM_FIELDS = (
     "client_column", "columns", "scaling", "missing",
 )  # fmt: skip
 _PROBLEMS: Remembered[Problem] = Remembered(4)
+#: Why settings are refused.
+REFUSED = names("privacy-refused")
 
 
 # ---------------------------------------------------------------------- data
@@ -106,12 +109,8 @@ def _real(c: PrivacySettings, data: OwnData | None) -> Problem:
 
 def _drawn(c: PrivacySettings) -> Problem:
     numbers = c.features * c.clients * samples(c)
-    require(
-        numbers <= LARGEST_DATA,
-        f"{c.clients} clients with {samples(c):,} records of {c.features} features are "
-        f"{numbers:,} numbers to draw; choose fewer clients, samples or features "
-        f"(at most {LARGEST_DATA:,} numbers).",
-    )
+    told = {"records": samples(c), "numbers": numbers, "most": LARGEST_DATA}
+    require(numbers <= LARGEST_DATA, REFUSED["large"].format(c=c, **told))
     if c.problem == "blocks":
         return block_model(c.features, c.clients, c.networks, c.seed)
     if c.problem == "distinct":
@@ -182,12 +181,7 @@ def method(settings: PrivacySettings, noise: float) -> Algorithm:
     made, c = plain(settings), settings
     shared = c.trusted == "clients" and accountable(c) and noise > 0
     if shared and made.plans_products:
-        require(
-            c.local_steps == 1 and not c.draws and not c.public_reference,
-            "Shared noise covers sums over all clients, each with its share of it: no hidden "
-            "products, no draws, no public reference, which adds none. Choose p = 1 and everybody, "
-            "noise at the source with a method of sums, or clients that trust nobody.",
-        )
+        require(c.local_steps == 1 and not c.draws and not c.public_reference, REFUSED["shared"])
         made = DistributedPower(made.width, products=c.products)
     if made.plans_products:
         return replace(cast(FedPower, made), noise=noise)
@@ -288,11 +282,7 @@ def stated(settings: PrivacySettings, data: OwnData | None = None) -> Guarantee 
     at_source = c.calibration == "source" and math.isfinite(c.epsilon)
     if not accountable(c) and not at_source:
         return refusal(c)
-    require(
-        treatment(c)[0] != "raw" or math.isinf(c.epsilon),
-        "The records are left raw, so their norms have no bound and the stated noise protects "
-        "nothing: no ε. Normalise or clip the records, or set ε to ∞.",
-    )
+    require(treatment(c)[0] != "raw" or math.isinf(c.epsilon), REFUSED["raw"])
     if at_source:
         return source_guarantee(public.samples, public.weights, budget(c), public.public)[1]
     return accounted(c, run, public)
@@ -310,20 +300,12 @@ def accounted(settings: PrivacySettings, run: Algorithm, public: Setting) -> Gua
 
 def require_single_uploads(settings: PrivacySettings) -> None:
     """Refuse to look at single clients' messages where they share noise, and sums hide them."""
-    require(
-        settings.trusted == "nobody",
-        "Clients that trust each other send sums only, and this view reads single uploads; let "
-        "clients trust nobody here.",
-    )
+    require(settings.trusted == "nobody", REFUSED["sums"])
 
 
 def require_bound(settings: PrivacySettings) -> None:
     """Refuse raw records, whose norms have no bound."""
-    require(
-        treatment(settings)[0] != "raw",
-        "Raw records have no bound on their norms, so no amount of noise has an ε; normalise or "
-        "clip the records.",
-    )
+    require(treatment(settings)[0] != "raw", REFUSED["unbounded"])
 
 
 def distinct_clients(

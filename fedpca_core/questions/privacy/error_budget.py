@@ -260,16 +260,8 @@ class ErrorBudget(Study[PrivacySettings, ErrorParts]):
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[ErrorParts]:
         build.require_single_uploads(settings)
         made = build.method(settings, build.noise_for(settings, data=data))
-        require(
-            settings.calibration != "source",
-            "The error budget takes noise on every product apart; noise at the source is one more "
-            "effect on the data. Choose exact or published noise.",
-        )
-        require(
-            made.plans_products,
-            "The error budget takes FedPower apart; choose FedPower as the method (with p = 1 it "
-            "is the distributed power method).",
-        )
+        require(settings.calibration != "source", build.REFUSED["at the source"])
+        require(made.plans_products, build.REFUSED["another method"])
         run = cast(FedPower, made)
         yield Step(0.0, "Drawing the data")
         problem = build.build_problem(settings, data)

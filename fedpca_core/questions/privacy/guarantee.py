@@ -186,10 +186,7 @@ class Accountants(Study[PrivacySettings, Accounts]):
             raise InvalidInput(build.refusal(c).reason)
         build.require_bound(c)
         build.require_single_uploads(c)
-        require(
-            math.isfinite(c.epsilon),
-            "At ε = ∞ there is no noise to account for; choose a finite ε.",
-        )
+        require(math.isfinite(c.epsilon), build.REFUSED["no noise"])
         yield Step(0.1, "Asking every accountant")
         public, bought = build.public_setting(c, data), build.budget(c)
         width, norm, records = build.columns(c), bought.clip, float(public.samples.mean())

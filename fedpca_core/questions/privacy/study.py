@@ -415,11 +415,7 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
 
     def run(self, settings: PrivacySettings, data: OwnData | None = None) -> Run[Ways]:
         build.require_bound(settings)
-        require(
-            math.isfinite(settings.epsilon),
-            "At ε = ∞ there is nothing to spend: all ways are runs without noise; choose a finite "
-            "ε.",
-        )
+        require(math.isfinite(settings.epsilon), build.REFUSED["nothing to spend"])
         settings = replace(settings, public_reference=False)
         yield Step(0.0, "Drawing the data")
         problem = build.records(settings, data)

@@ -206,10 +206,7 @@ def _planned(method: str, settings: FrontierSettings, problem: Problem, length: 
         long = replace(made_for, products=length)
         return _run(long, settings, problem, long.rounds)
     if settings.shared_noise or problem.truth is None or problem.truth.own_mean is not None:
-        raise InvalidInput(
-            "FedPower's own noise is each client's, on products with records that nobody centred; "
-            "switch shared noise off, and choose data without a mean of their own."
-        )
+        raise InvalidInput(words("which-own-noise"))
     clipped = replace(problem, client_data=problem.source.clipped, source=None)
     # What the records were clipped at, which need not be what the settings say of other problems.
     bound = problem.source.guarantee.clip_norm
