@@ -28,7 +28,7 @@ from fedpca_core.study.build import public_of
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.parts import words
+from fedpca_core.study.parts import names, words
 from fedpca_core.study.study import InPieces
 
 #: What the clients' noise and the server's view are called together.
@@ -350,28 +350,21 @@ def lost(row: pd.Series) -> str:
 
 
 def _why(advice: Advice) -> str:
-    """How sure the choice is: who is as good, in how many seeds, and who is on the edge."""
-    left, group = advice.table["rank"].notna().sum(), advice.group
-    said = f"The rules leave {left} of {len(advice.table)} configurations. "
-    if group.empty:
-        return said + "Of none do the seeds tell that it passes and is as good as who loses least."
-    some = group.head(NAMED).iterrows()
-    names = [f"{named(row)} (in {often(row, 'alike')} seeds)" for _, row in some]
-    if len(group) == 1:
-        return said + f"One is as good as who loses least: {names[0]}."
-    names += [f"and {len(group) - NAMED} more"] if len(group) > NAMED else []
-    many = f"{len(group)} are as good as who loses least"
-    return said + f"{many}, and rounds, then bytes, decide: {'; '.join(names)}."
+    """How sure the choice is: who is as good, and in how many seeds."""
+    some = [f"{named(row)} (in {often(row, 'alike')} seeds)" for _, row in advice.group.iterrows()]
+    more = [f"and {len(some) - NAMED} more"] * (len(some) > NAMED)
+    left, of = advice.table["rank"].notna().sum(), len(advice.table)
+    said = names("which-why")["none" if not some else "one" if len(some) == 1 else "many"]
+    return said.format(left=left, of=of, many=len(some), names="; ".join([*some[:NAMED], *more]))
 
 
 def on_edge(advice: Advice) -> str:
     """Who is neither in the first group nor out of it, and in how many seeds it would be."""
-    names = [
+    some = [
         f"{named(row)} (as good in {often(row, 'alike')} seeds, passes in {often(row, 'passes')})"
         for _, row in advice.edge.iterrows()
     ]
-    said = f"On the edge, since the seeds tell neither yes nor no: {'; '.join(names)}."
-    return said if names else ""
+    return names("which-why")["edge"].format(names="; ".join(some)) if some else ""
 
 
 def _protocol(advice: Advice, best: pd.Series, settings: FrontierSettings) -> str:
@@ -379,22 +372,21 @@ def _protocol(advice: Advice, best: pd.Series, settings: FrontierSettings) -> st
     or was not asked about."""
     if PROTOCOL not in settings.candidates or math.isinf(settings.needed_epsilon):
         return ""
-    name = "The protocol (block Krylov with noise that clients share, docs/protocol.md)"
+    said, table = names("which-protocol"), advice.table
     if settings.server != "sums":
-        return f"{name} is no candidate: its server must be behind secure sums."
-    table = advice.table
+        return said["open"]
     own = table[(table["method"] == PROTOCOL) & table["sums"] & table["noise"]]
     if own.empty or own["rank"].iloc[0] == 1:  # a refusal is told beside the rules
         return ""
     row = own.iloc[0]
     if row["excluded"]:
-        return f"{name} is left out: it {row['reason']}."
+        return said["out"].format(row=row)
     takes, other = (
         f"{rules.rounds(float(one['rounds']))}, {rules.size(one['bytes_client'])}"
         for one in (row, best)
     )
     told = {"row": row, "lost": lost(row), "alike": often(row, "alike")}
-    return words("which-protocol-place", name=name, takes=takes, other=other, **told)
+    return said["place"].format(takes=takes, other=other, **told)
 
 
 def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
@@ -407,19 +399,18 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
     so_far = "" if advice.seeds >= wanted else f" (so far, from {advice.seeds} of {wanted} seeds)"
     edge = "" if so_far else on_edge(advice)
     if best is None:
-        said = [f"{wish(settings)}: nothing that was run here does all of it{so_far}.", edge]
-        return [one for one in said if one]
+        nothing = f"{wish(settings)}: nothing that was run here does all of it{so_far}."
+        return [nothing, *filter(None, [edge])]
     budget = f", ε = {short(round(best['epsilon'], 3))}" if best["noise"] else ""
-    said = [
-        f"{wish(settings)}: **{named(best)}**, {lost(best)}, {rules.size(best['bytes_client'])} a "
-        f"client{budget}{so_far}."
-    ]
-    said += [one for one in (_why(advice), edge) if one]
-    if best["sums"] and not best["noise"]:
-        said.append(words("which-twice"))
-    if open_ is not None:
-        said.append(f"Without secure sums: {named(open_)} ({lost(open_)}).")
+    sent = f"{rules.size(best['bytes_client'])} a client"
     named_already = len(advice.group) > 1 or edge or (open_ is not None and open_["rank"] == 2)
-    if second is not None and not named_already:
-        said.append(f"Next best: {named(second)} ({lost(second)}).")
-    return [*said, *filter(None, [_protocol(advice, best, settings)])]
+    said = [
+        f"{wish(settings)}: **{named(best)}**, {lost(best)}, {sent}{budget}{so_far}.",
+        _why(advice),
+        edge,
+        words("which-twice") if best["sums"] and not best["noise"] else "",
+        "" if open_ is None else f"Without secure sums: {named(open_)} ({lost(open_)}).",
+        "" if second is None or named_already else f"Next best: {named(second)} ({lost(second)}).",
+        _protocol(advice, best, settings),
+    ]
+    return [one for one in said if one]
