@@ -103,13 +103,12 @@ def protection(promises: Promises, settings: PrivacySettings) -> parts.Parts:
     private, made = promises.private, build.plain(settings)
     masked = bool(promises.refusal) and settings.upload_noise > 0
     of_sums = private and settings.trusted == "clients"
-    travels = made.plans_products and made.needs_individual_uploads
     seen = "the sum of all uploads in each round, and nothing else"
     if not of_sums:
+        travels = made.plans_products and made.needs_individual_uploads
         own = " (with the client's own basis, where gaps are longer than one)"
         seen = "every upload of every client, one by one" + own * travels
     seen += "".join(f"; all records of client {one} are public" for one in made.public_clients)
-    unit = {"record": "one", "person": "one person's", "client": "one client's"}[settings.unit]
     gets = "whatever the messages say; nothing is promised"
     left = "**Protected**\n\n- Nothing formally."
     if private:
@@ -120,15 +119,9 @@ def protection(promises: Promises, settings: PrivacySettings) -> parts.Parts:
         gets = parts.words("privacy-gets", factor=factor, **told)
         left = parts.words("privacy-whether", unit=found.unit.split(",")[0].split(":")[0])
         left += "\n" + parts.words("privacy-of-sums" if of_sums else "privacy-of-uploads")
-    yield parts.FactsCard(
-        "An honest-but-curious server, alone or together with other clients",
-        {
-            "Sees": seen,
-            "Does": f"anything at all with them, knowing every record but {unit}",
-            "Gets": gets,
-        },
-        protection="formal" if private else "heuristic" if masked else "none",
-    )
+    protected: parts.Protection = "formal" if private else "heuristic" if masked else "none"
+    whose = parts.names("privacy-whose")[settings.unit]
+    yield parts.FactsCard.of("privacy-server", protected, seen=seen, whose=whose, gets=gets)
     yield parts.Beside([[left], [parts.words("privacy-open")]])
 
 
@@ -237,22 +230,20 @@ def _swept(
 
 
 def _advice(result: Swept, settings: PrivacySettings) -> str:
+    said = parts.names("privacy-lengths")
     if "none" in result.series:
-        return "Without noise nothing is spent, and products more can only help."
+        return said["none"]
     if METHODS[settings.method].accounts == "orthogonal":
-        return parts.words("privacy-krylov")
+        return said["orthogonal"]
     if settings.calibration == "source":
-        return "At the source a product costs nothing: all noise is paid before the first one."
-    spread = "The budget is spread over all products, so each product more makes all noisier. "
+        return said["source"]
     best = study.best_length(result, settings.calibration)
     if best is None:
-        return spread
+        return said["spread"]
     length, at_the_edge = best
-    why = "fewer have not converged, more only add noise"
-    if at_the_edge:
-        why = "an end of what is tried here, so the best may lie beyond"
-    told = {"epsilon": short(settings.epsilon), "noise": settings.calibration}
-    return spread + parts.words("privacy-best-length", length=length, why=why, **told)
+    told = {"epsilon": short(settings.epsilon), "noise": settings.calibration, "length": length}
+    why = said["edge" if at_the_edge else "within"]
+    return f"{said['spread']} {said['best'].format(why=why, **told)}"
 
 
 # ------------------------------------------------------------------ ways to spend one ε
@@ -328,11 +319,9 @@ def ways_verdict(result: study.Ways, settings: PrivacySettings) -> str:
 
 def error_budget(result: ErrorParts, settings: PrivacySettings) -> parts.Parts:
     """Stacked areas of the ablation, the identity's norms, and the terms."""
-    look: dict[str, Any] = {"truths": ABLATION, "spread": False}
-    look["colours"] = dict(
-        zip(ABLATION, ("series 9", "series 1", "series 7", "formal"), strict=True)
-    )
-    effects = plot(result.ablation, "communication", "share", "effect", **look)
+    colours = parts.names("effect-colours")
+    axes = "communication", "share", "effect"
+    effects = plot(result.ablation, *axes, colours=colours, truths=ABLATION, spread=False)
     panels = [Panel.of("ablation", effects)]
     lines = () if result.identity is None else _lines(result.identity)
     if lines:
@@ -371,12 +360,9 @@ def _lines(identity: pd.DataFrame) -> tuple[Curve, ...]:
 
 def _terms(terms: TheoryTerms, settings: PrivacySettings) -> parts.Parts:
     """I1, I2, I3, eta and rho as cards, vacuous where they say nothing."""
-    theorem = 9 if settings.draws else 7
-    yield parts.Section(
-        "What theory says",
-        f"FedPower's Theorem {theorem}: orders of magnitude with hidden constants, not bounds; "
-        "simulation only." + (" " + parts.words("privacy-vacuous") if terms.vacuous else ""),
-    )
+    lead = parts.words("privacy-orders", theorem=9 if settings.draws else 7)
+    vacuous = " " + parts.words("privacy-vacuous") if terms.vacuous else ""
+    yield parts.Section("What theory says", lead + vacuous)
     noise, drift, sampling = (
         "vacuous" if term is None else short(term, 2)
         for term in (terms.noise, terms.drift, terms.sampling)
