@@ -15,8 +15,7 @@ from fedpca_core.protocol.channel import Channel
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
+from fedpca_core.study import Cost, OwnData
 from fedpca_core.study.pca_settings import ConvergeSettings
 
 #: Seconds a floating-point operation takes in a large product, in small ones, and drawing a number.

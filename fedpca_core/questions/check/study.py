@@ -31,10 +31,8 @@ from fedpca_core.settings import plural
 from fedpca_core.shares import NARROW, counted
 from fedpca_core.steps import Run, Step
 from fedpca_core.streams import Streams
+from fedpca_core.study import Cost, InPieces, OwnData
 from fedpca_core.study.deployed import held_matrix, public_deployment, truth_of
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import InPieces
 from fedpca_core.trial import Trial, Truth, compared, findings, without_run
 
 # ---------------------------------------------------------------------- records that stand in

@@ -14,9 +14,7 @@ from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.questions.home.words import degrees
 from fedpca_core.settings import Parameter
 from fedpca_core.steps import Run, Step, part
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
+from fedpca_core.study import Cost, OwnData, Study
 
 #: The dials that have a range.
 DIALS = ("clients", "heterogeneity", "penalty_factor", "epsilon", "participation")

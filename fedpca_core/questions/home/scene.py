@@ -33,12 +33,10 @@ from fedpca_core.questions.home.words import degrees
 from fedpca_core.remembered import Remembered
 from fedpca_core.settings import short
 from fedpca_core.steps import Part, Run, Step, changed, outcome, part
+from fedpca_core.study import Cost, InPieces, OwnData
 from fedpca_core.study.build import attacked_run, build_problem
 from fedpca_core.study.deployed import private_matrix, subtracted
 from fedpca_core.study.facts import Facts
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import InPieces
 
 #: Records of the clients that are not attacked.
 THUMBNAILS = 4

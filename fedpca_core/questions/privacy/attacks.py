@@ -28,10 +28,7 @@ from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.privacy.study import BUDGETS, QUIET, WITH_INFINITE, PrivateSweep
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.streams import Streams
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study, stacked
-from fedpca_core.study.sweep import Measured, Point, Swept
+from fedpca_core.study import Cost, Measured, OwnData, Point, Study, Swept, stacked
 
 
 def attacked(settings: PrivacySettings) -> int:

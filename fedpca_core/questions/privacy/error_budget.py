@@ -28,9 +28,7 @@ from fedpca_core.questions.privacy.build import communication_times, run_seeds, 
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.steps import Run, Step, part
 from fedpca_core.streams import Streams
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study, stacked
+from fedpca_core.study import Cost, OwnData, Study, stacked
 
 
 def one_round_identity(problem: Problem, trace: Trace) -> pd.DataFrame:

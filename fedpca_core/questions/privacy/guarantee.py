@@ -15,10 +15,8 @@ from fedpca_core.privacy import Guarantee, account, calibration
 from fedpca_core.questions.privacy import build
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.steps import Run, Step
+from fedpca_core.study import Cost, OwnData, Study
 from fedpca_core.study.facts import counted
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,8 @@ from fedpca_core.questions.privacy.error_budget import predicted_sine
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step, in_turn, part
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
+from fedpca_core.study import Cost, Measured, OwnData, Point, Study, Sweep, Swept, stacked
 from fedpca_core.study.parts import names
-from fedpca_core.study.study import Study, stacked
-from fedpca_core.study.sweep import Measured, Point, Sweep, Swept
 
 
 # ---------------------------------------------------------------------- repeated runs, and ways

@@ -22,11 +22,9 @@ from fedpca_core.questions.which.rules import NOTHING
 from fedpca_core.questions.which.settings import VALUES, FrontierSettings
 from fedpca_core.settings import Value
 from fedpca_core.steps import Run, Step
+from fedpca_core.study import Cost, InPieces, OwnData
 from fedpca_core.study.deployed import public_deployment
 from fedpca_core.study.facts import Facts
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import InPieces
 
 #: Entries of all clients' matrices beyond which the picture is of one seed.
 MANY = 1_000_000

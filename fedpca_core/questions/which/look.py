@@ -14,10 +14,8 @@ from fedpca_core.questions.which.runs import problem_of, sized
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.steps import Run, Step
 from fedpca_core.streams import Streams
+from fedpca_core.study import Cost, OwnData, Study
 from fedpca_core.study.build import NOISE_FIELDS, PROBLEM_FIELDS, before_noise
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
 
 #: Components of the spectrum, features of a component, clients, and records of each that are shown.
 COMPONENTS, FEATURES, CLIENTS, RECORDS = 20, 8, 8, 100

@@ -24,12 +24,10 @@ from fedpca_core.questions.which.frontier import Front, Frontier, Unattacked, se
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import short
 from fedpca_core.steps import Run
+from fedpca_core.study import Cost, InPieces, OwnData
 from fedpca_core.study.build import public_of
 from fedpca_core.study.facts import Facts
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import names, words
-from fedpca_core.study.study import InPieces
 
 #: What the clients' noise and the server's view are called together.
 WAYS: Mapping[tuple[bool, bool], str] = {

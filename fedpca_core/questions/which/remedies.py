@@ -20,9 +20,7 @@ from fedpca_core.questions.which.rules import RULES
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step, in_turn, part
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import InPieces, stacked
+from fedpca_core.study import Cost, InPieces, OwnData, stacked
 
 #: Demands that the runs at hand are judged by, and what must be run anew.
 JUDGED = ("most_lost", "budget_rounds", "budget_bytes")
