@@ -207,8 +207,8 @@ def _duel(scene: Scene, settings: SceneSettings) -> Stage:
     return replace(
         _stage(scene, settings),
         sides=sides,
-        owners=scene.answer.owners.astype(np.uint8),
-        alone=f"alone stays {degrees(scene.answer.alone):.0f}° off",
+        owners=scene.owners.astype(np.uint8),
+        alone=f"alone stays {degrees(scene.alone):.0f}° off",
         tile=(scene.truth.shape[1] + 1, scene.truth.shape[2] + 1),
         invitation="" if right.since is not None else f"Look right: {does}",
     )
@@ -230,8 +230,8 @@ def _side(scene: Scene, settings: SceneSettings) -> Side:
         help=f"{method.stands_for}. {meaning}" if method.stands_for else meaning,
         protection=protection,
         message=frames(scene.message, len(scene.message[0])),
-        components=frames(scene.answer.components, 2),
-        places=to_uint8(scene.answer.places, -1.0, 1.0),
+        components=frames(scene.components, 2),
+        places=to_uint8(scene.places, -1.0, 1.0),
         off=[
             f"{degrees(sine):.0f}°{end} off" if k < scene.rounds else f"{angle(sine)} off"
             for k, sine in enumerate(scene.sines)
@@ -405,7 +405,7 @@ def _learnt(scene: Scene) -> Images:
     """The answer as pictures, where a step does not show yet what leaks."""
     return Images(
         "What all learn",
-        frames(scene.answer.components),
+        frames(scene.components),
         palette="diverging",
         size=360,
         show_scale=False,

@@ -15,7 +15,6 @@ from scipy.stats import t as student
 from fedpca_core import gaussian_privacy as gaussian
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
-from fedpca_core.settings import short
 
 
 @dataclass(frozen=True)
@@ -28,12 +27,6 @@ class Audit:
     runs: int
     #: How the bound was found.
     way: str
-
-    def sentence(self) -> str:
-        return (
-            f"ε ≥ {self.epsilon:.2g} at δ = {short(self.delta)} with {100 * self.confidence:g}% "
-            f"confidence, from {self.runs:,} runs ({self.way})."
-        )
 
 
 def rate_bound(count: int, trials: int, confidence: float) -> float:

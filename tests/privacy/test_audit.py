@@ -212,7 +212,6 @@ def test_audits_at_the_sizes_of_the_sheet() -> None:
     runs = (mu * generator.standard_normal((2, 50_000)).T + [mu**2 / 2, -(mu**2) / 2]).T
     assert gaussian_audit(*runs, 1e-6).epsilon == pytest.approx(0.9, abs=0.06)
     assert plain_audit(*runs, 1e-6).epsilon == pytest.approx(0.17, abs=0.02)
-    assert "95% confidence" in gaussian_audit(*runs, 1e-6).sentence()
 
 
 def test_rates_are_those_of_clopper_and_pearson() -> None:

@@ -93,14 +93,14 @@ def test_the_answer_is_the_same_picture_for_methods_that_agree():
     duel = outcome(STUDY.run(settings))
     assert duel.metrics["sin_theta"].iloc[-1] < 1e-3
     for one, other in (
-        (duel.answer.components, duel.other.answer.components),
-        (duel.answer.places, duel.other.answer.places),
+        (duel.components, duel.other.components),
+        (duel.places, duel.other.places),
     ):
         assert np.abs(one[-1] - other[-1]).max() < 0.02
-    assert duel.answer.places.shape == (101, 48, 2)
-    assert list(np.bincount(duel.answer.owners)) == [12] * 4
+    assert duel.places.shape == (101, 48, 2)
+    assert list(np.bincount(duel.owners)) == [12] * 4
     # The first direction is the one along which the records spread most.
-    spread = (duel.answer.places[-1] ** 2).sum(axis=0)
+    spread = (duel.places[-1] ** 2).sum(axis=0)
     assert spread[0] >= spread[1]
 
 
@@ -113,8 +113,8 @@ def test_a_client_alone_is_further_off_than_all_together():
         for records in (problem.blocks[DUEL.client], np.hstack(problem.blocks))
     )
     cosine = np.linalg.svd(one.T @ all_)[1].min()
-    assert duel.answer.alone == pytest.approx(np.sqrt(1 - cosine**2), abs=1e-7)
-    assert duel.sines[-1] < 0.5 * duel.answer.alone
+    assert duel.alone == pytest.approx(np.sqrt(1 - cosine**2), abs=1e-7)
+    assert duel.sines[-1] < 0.5 * duel.alone
 
 
 def test_what_is_sent_is_on_show():

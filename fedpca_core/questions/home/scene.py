@@ -53,22 +53,6 @@ FILE = Path(__file__).with_name("replayed.json")
 WHITE = 16
 
 
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """What the clients learn together, after every round."""
-
-    #: (rounds + 1, components, rows, columns) float64 in [0, 1]: The leading directions of all
-    #: records within the common subspace, as pictures.
-    components: Array
-    #: (rounds + 1, records, 2) float64: Records of all clients along the first two, between -1 and
-    #: 1 (simulation only).
-    places: Array
-    #: (records,) int: The client that holds each.
-    owners: IntArray
-    #: Sine of the largest angle of the attacked client's own PCA (simulation only).
-    alone: float
-
-
 @dataclass(frozen=True)
 class Bearable:
     """What the answer costs where a budget is bearable."""
@@ -111,7 +95,16 @@ class Scene:
     message: Array
     #: Of one message.
     message_shape: tuple[int, ...]
-    answer: Answer
+    #: (rounds + 1, components, rows, columns) float64 in [0, 1]: The leading directions of all
+    #: records within the common subspace, as pictures.
+    components: Array
+    #: (rounds + 1, records, 2) float64: Records of all clients along the first two, between -1 and
+    #: 1 (simulation only).
+    places: Array
+    #: (records,) int: The client that holds each.
+    owners: IntArray
+    #: Sine of the largest angle of the attacked client's own PCA (simulation only).
+    alone: float
     #: ε and the sine of the largest angle that the answer has with it, where asked for.
     prices: pd.DataFrame | None = None
     #: Where noise outweighs the records and other settings would bear it (`bearable`).
@@ -142,11 +135,9 @@ class Scene:
 
     def _each(self, how: Callable[[AnyArray], AnyArray], **changes: Any) -> Scene:
         """The same with the rounds of every array changed, and ``changes`` besides."""
-        of_rounds = ("present", "pictures", "directions", "held_error", "message")
-        arrays = {name: how(getattr(self, name)) for name in of_rounds}
-        components, places = how(self.answer.components), how(self.answer.places)
-        answer = replace(self.answer, components=components, places=places)
-        return replace(self, answer=answer, **{**arrays, **changes})
+        of_rounds = "present", "pictures", "directions", "held_error", "message"
+        arrays = {name: how(getattr(self, name)) for name in (*of_rounds, "components", "places")}
+        return replace(self, **{**arrays, **changes})
 
     @cached_property
     def sines(self) -> list[float]:
@@ -315,8 +306,8 @@ def _scene(
         records=private.shape[1],
         message=_messages(exchanges, settings.client, problem),
         message_shape=_sent(exchanges[0], settings.client).shape if exchanges else (),
-        answer=_answer(found.trace.estimates, problem, settings.client),
         prices=prices,
+        **_answer(found.trace.estimates, problem, settings.client),
     )
 
 
@@ -340,8 +331,8 @@ def _messages(exchanges: Sequence[Exchange], client: int, problem: Problem) -> A
     return np.stack([drawn.padded(one, max(map(len, found))) for one in found])
 
 
-def _answer(estimates: Array, problem: Problem, client: int) -> Answer:
-    """The estimates turned to the leading directions of all records within them.
+def _answer(estimates: Array, problem: Problem, client: int) -> dict[str, Any]:
+    """What the clients learn together: estimates turned to the leading directions of all records.
 
     Any basis of the subspace is as good; this one is the same for methods that agree.
     """
@@ -364,12 +355,13 @@ def _answer(estimates: Array, problem: Problem, client: int) -> Answer:
     size = float(np.abs(places).max(initial=0.0)) or 1.0
     if places.shape[2] == 1:
         places = np.concatenate([places, np.zeros_like(places)], axis=2)
-    return Answer(
-        np.stack([drawn.column_tiles(one[:, :LEARNT], drawn.shape_of(problem)) for one in turned]),
-        places / size,
-        np.repeat(np.arange(problem.clients), [len(few) for few in kept]),
-        float(largest_sine(own, problem.target(held.shape[1]))),
-    )
+    shape = drawn.shape_of(problem)
+    return {
+        "components": np.stack([drawn.column_tiles(one[:, :LEARNT], shape) for one in turned]),
+        "places": places / size,
+        "owners": np.repeat(np.arange(problem.clients), [len(few) for few in kept]),
+        "alone": float(largest_sine(own, problem.target(held.shape[1]))),
+    }
 
 
 def _after_each(states: Sequence[Belief], how: Callable[[Array], Any]) -> Array:

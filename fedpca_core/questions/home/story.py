@@ -120,18 +120,15 @@ def _attack(settings: SceneSettings, **changes: Any) -> AttackSettings:
 
 
 def _priced(tables: Tables, settings: SceneSettings) -> str:
+    said = names("story-prices")
     if "prices" not in tables:
-        label = settings.parameters()["price"].label
-        return f"Switch on “{label}” among the parameters, and the price is drawn."
-    prices = tables["prices"].set_index("epsilon")["sin_theta"]
-    good = fair(tables["prices"])
-    off = (
-        f"with ε = {short(prices.index[0])} it is off by {angle(prices.iloc[0])}, without noise by "
-        f"{angle(prices.iloc[-1])}"
-    )
+        return said["off"].format(label=settings.parameters()["price"].label)
+    prices, good = tables["prices"].set_index("epsilon")["sin_theta"], fair(tables["prices"])
+    told = {"least": short(prices.index[0]), "fair": f"{FAIR:g}"}
+    told |= {"first": angle(prices.iloc[0]), "last": angle(prices.iloc[-1])}
     if good is None:
-        return f"No ε on offer brings the answer within {FAIR:g}°: {off}."
-    return f"From ε = {short(good)} on the answer is within {FAIR:g}°: {off}."
+        return said["none"].format(**told)
+    return said["from"].format(good=short(good), **told)
 
 
 def fair(prices: pd.DataFrame) -> float | None:
