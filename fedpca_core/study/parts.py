@@ -156,7 +156,8 @@ def words(name: str, /, **filled: Any) -> str:
 
 def names(name: str) -> Mapping[str, str]:
     """What `words.toml` calls things on a page, or how it colours them, by their keys."""
-    return {key: _filled(text, {}) for key, text in said_in("words")[name].items()}
+    said = said_in("words")[name].items()
+    return {key: _filled(text, {}) for key, text in said if isinstance(text, str)}
 
 
 @dataclass(frozen=True)

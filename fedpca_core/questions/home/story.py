@@ -3,8 +3,8 @@
 Every sentence is made of the tables of the run that is on show, whatever the reader has changed.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ import pandas as pd
 from fedpca_core.questions.home.settings import ALONE, SceneSettings
 from fedpca_core.questions.home.words import angle, degrees, known, things, who, within
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.settings import Settings, plural, short
+from fedpca_core.settings import Settings, plural, said_in, short
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.parts import names, words
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
@@ -31,8 +31,6 @@ Opens = Callable[[SceneSettings], Settings]
 class Chapter:
     #: In links: ``?step=2``.
     key: str
-    #: Fields of `SceneSettings` that differ from the way the page opens.
-    sets: Mapping[str, Any]
     #: The settings of the other page where to go deeper.
     opens: Opens
     #: As `words.toml` has them, with fields in braces that the run on show fills in. ``found`` and
@@ -43,6 +41,8 @@ class Chapter:
     door: str
     found: str = words("story-found")
     missed: str = ""
+    #: Fields of `SceneSettings` that differ from the way the page opens.
+    sets: Mapping[str, Any] = field(default_factory=dict)
     #: {"round", "epsilon"}: What is guessed: after which message, or from which ε on.
     guess: Literal["round", "epsilon"] = "round"
     #: What a right guess is, from the tables of the run; None if it does not happen.
@@ -50,7 +50,7 @@ class Chapter:
     #: What stands beside the records: a step before the attack is asked for does not show it.
     shows: Literal["attack", "answer"] = "attack"
     #: Terms that are used for the first time, each with a small picture.
-    terms: tuple[str, ...] = ()
+    terms: Sequence[str] = ()
 
     @property
     def settings(self) -> SceneSettings:
@@ -138,55 +138,32 @@ def fair(prices: pd.DataFrame) -> float | None:
     return float(good.iloc[0]) if len(good) else None
 
 
-#: Of the seeds 0 to 5 the replay has its end at all but 0, as chapter 4 says; at this one soonest.
-_MASKED: Mapping[str, Any] = {
-    "method": "faps",
-    "seed": 4,
-    "clients": 5,
-    "records_per_client": 15.0,
-    "resolution": 6,
-    "components": 6,
-    "rounds": 10,
+#: Where each step goes deeper.
+_OPENS: Mapping[str, Opens] = {
+    "story-1": lambda settings: settings.carried(ConvergeSettings),
+    "story-2": _attack,
+    "story-3": _attack,
+    "story-4": partial(_attack, unmask=True),
+    "story-5": partial(_attack, attack="pooled"),
+    "story-6": partial(_attack, attack="pooled"),
+    "story-7": lambda settings: settings.carried(PrivacySettings),
+}
+#: What a right guess is, but where it is when the records are known.
+_ANSWERS: Mapping[str, Callable[[Tables], float | None]] = {
+    "story-1": lambda tables: within(tables["rounds"], NEAR),
+    "story-7": lambda tables: fair(tables["prices"]) if "prices" in tables else None,
 }
 
 
-def _chapter(name: str, sets: Mapping[str, Any], opens: Opens, **more: Any) -> Chapter:
-    """With title, told, asked and door in the words of its name."""
-    return Chapter(name.removeprefix("story-"), sets, opens, **{**names(name), **more})
+def _chapter(name: str) -> Chapter:
+    """A step as `words.toml` has it: its sentences, and the fields that it sets."""
+    sets = {key: one for key, one in said_in("words")[name].items() if not isinstance(one, str)}
+    answer = {"answer": _ANSWERS[name]} if name in _ANSWERS else {}
+    texts = {**names(name)}
+    return Chapter(name.removeprefix("story-"), _OPENS[name], **texts | sets | answer)
 
 
-STORY: tuple[Chapter, ...] = (
-    _chapter(
-        "story-1",
-        {},
-        lambda settings: settings.carried(ConvergeSettings),
-        answer=lambda tables: within(tables["rounds"], NEAR),
-        shows="answer",
-        terms=("federation", "directions"),
-    ),
-    _chapter("story-2", {}, _attack, terms=("basis", "covariance")),
-    _chapter("story-3", _MASKED, _attack),
-    _chapter("story-4", {**_MASKED, "unmask": True}, partial(_attack, unmask=True)),
-    _chapter("story-5", {"secure_aggregation": True}, partial(_attack, attack="pooled")),
-    _chapter(
-        "story-6", {"secure_aggregation": True, "joined": 8}, partial(_attack, attack="pooled")
-    ),
-    _chapter(
-        "story-7",
-        {
-            "clients": 2,
-            "records_per_client": float("inf"),
-            "components": 3,
-            "epsilon": 10.0,
-            "clip_norm": 4.0,
-            "client": 1,
-            "price": True,
-        },
-        lambda settings: settings.carried(PrivacySettings),
-        guess="epsilon",
-        answer=lambda tables: fair(tables["prices"]) if "prices" in tables else None,
-    ),
-)
+STORY = tuple(map(_chapter, _OPENS))
 CHAPTERS: Mapping[str, Chapter] = {chapter.key: chapter for chapter in STORY}
 SceneSettings.story.update({chapter.key: told(chapter) for chapter in STORY})
 

@@ -70,17 +70,12 @@ def sized(
     share of its rows.
     """
     size = ProblemSize.of(settings, data)
-    most = most_clients(size.features)
-    if settings.problem == "table":
-        if data is None or (size.clients <= most and not settings.client_column):
-            return settings, data
-        return _some(settings, data, most)
-    return replace(settings, clients=min(settings.clients, most)), data
-
-
-def _some(settings: FrontierSettings, data: OwnData, most: int) -> tuple[FrontierSettings, OwnData]:
-    draw = Streams(settings.seed).generator("some clients")
-    table, column = data.table, settings.client_column
+    most, column = most_clients(size.features), settings.client_column
+    if settings.problem != "table":
+        return replace(settings, clients=min(settings.clients, most)), data
+    if data is None or (size.clients <= most and not column):
+        return settings, data
+    draw, table = Streams(settings.seed).generator("some clients"), data.table
     if column in table.columns:
         names = table[column].dropna().unique()
         if len(names) <= most:
