@@ -12,8 +12,10 @@ import json
 import secrets
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -83,12 +85,8 @@ class View:
     @property
     def middle(self) -> int | None:
         """The option with half of the guesses on each side, the lower of two; None without any."""
-        seen = 0
-        for option, count in enumerate(self.counts):
-            seen += count
-            if 2 * seen >= self.guessed > 0:
-                return option
-        return None
+        halves = (2 * seen >= self.guessed > 0 for seen in accumulate(self.counts))
+        return next((option for option, half in enumerate(halves) if half), None)
 
 
 class Rooms:
@@ -126,8 +124,7 @@ class Rooms:
 
     def ask(self, code: str, question: Question) -> None:
         """Put a question, or its answer; guesses at another question are gone."""
-        with self._lock:
-            room = self._room(code)
+        with self._room(code) as room:
             if question == room.question:
                 return
             before = room.question and replace(room.question, truth=None)
@@ -138,8 +135,7 @@ class Rooms:
 
     def join(self, code: str) -> str:
         """Let a phone in, unless the room is full; returns the number that it is known by."""
-        with self._lock:
-            room = self._room(code)
+        with self._room(code) as room:
             if len(room.phones) >= MOST_PHONES:
                 raise Refused(f"The room is full: it holds {MOST_PHONES} phones.", 503)
             phone = secrets.token_hex(8)
@@ -148,8 +144,7 @@ class Rooms:
 
     def guess(self, code: str, phone: str, version: int, option: int) -> None:
         """Take a phone's guess at the question of that version; a later one replaces it."""
-        with self._lock:
-            room = self._room(code)
+        with self._room(code) as room:
             if phone not in room.phones:
                 raise Refused("This phone is not in the room; open the address again.", 403)
             question, now = room.question, self._clock()
@@ -163,8 +158,7 @@ class Rooms:
             room.guesses[phone] = option
 
     def view(self, code: str, phone: str = "") -> View:
-        with self._lock:
-            room = self._room(code)
+        with self._room(code) as room:
             chosen = Counter(room.guesses.values())
             options = range(len(room.question.options) if room.question else 0)
             counts = tuple(chosen[option] for option in options)
@@ -172,15 +166,21 @@ class Rooms:
             return View(room.version, room.question, len(room.phones), counts, own)
 
     def version(self, code: str) -> int:
-        with self._lock:
-            return self._room(code).version
+        with self._room(code) as room:
+            return room.version
 
-    def _room(self, code: str) -> Room:
-        """Raises Refused: there is no such room, or none any more."""
-        room = self._rooms.get(code.upper())
-        if room is None or _over(room, self._clock()):
-            raise Refused("There is no such room, or it has ended; ask for its code again.", 404)
-        return room
+    @contextmanager
+    def _room(self, code: str) -> Iterator[Room]:
+        """A room, for one thread at a time.
+
+        Raises Refused: there is no such room, or none any more.
+        """
+        with self._lock:
+            room = self._rooms.get(code.upper())
+            if room is None or _over(room, self._clock()):
+                said = "There is no such room, or it has ended; ask for its code again."
+                raise Refused(said, 404)
+            yield room
 
 
 def _over(room: Room, now: float) -> bool:

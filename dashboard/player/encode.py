@@ -29,19 +29,13 @@ Block = dict[str, list[Any]]
 
 class _Blocks:
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._known: dict[tuple[str, bytes], Block] = {}
-        self._size = 0
+        self.joined, self._known = bytearray(), dict[tuple[str, bytes], Block]()
 
     def _store(self, array: NDArray[Any], kind: str) -> Block:
         raw = array.tobytes()
-        known = self._known.get((kind, raw))
-        if known is None:
-            known = {"block": [self._size, array.size, kind]}
-            padded = raw + b"\0" * (-len(raw) % ALIGNMENT)
-            self._parts.append(padded)
-            self._size += len(padded)
-            self._known[kind, raw] = known
+        if (known := self._known.get((kind, raw))) is None:
+            known = self._known[kind, raw] = {"block": [len(self.joined), array.size, kind]}
+            self.joined += raw + b"\0" * (-len(raw) % ALIGNMENT)
         return known
 
     def floats(self, values: ArrayLike) -> Block:
@@ -56,9 +50,6 @@ class _Blocks:
 
     def bytes_(self, values: NDArray[np.uint8]) -> Block:
         return self._store(np.ascontiguousarray(values), "u1")
-
-    def joined(self) -> bytes:
-        return b"".join(self._parts)
 
 
 def _colours(style: Look) -> dict[str, str]:
@@ -277,7 +268,7 @@ def encode(
         "run": None if run is None else asdict(run),
         "simulationColour": _colours(palette.style("simulation")),
     }
-    body = blocks.joined()
+    body = bytes(blocks.joined)
     shown = json.dumps(header, sort_keys=True).encode() + body
     header["digest"] = hashlib.blake2b(shown, digest_size=6).hexdigest()
     text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()

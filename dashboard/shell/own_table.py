@@ -127,16 +127,12 @@ def _to_name(controls: Controls[Any], facts: TableFacts) -> None:
     their own: who presses it says that they are public."""
     settings = controls.settings()
     named = tuple(name for name in facts.numeric if name != settings.client_column)
-    words: list[str] = []
-    changes: dict[str, Any] = {}
-    if not settings.columns:
-        words.append(f"name the {len(named)} numeric columns")
-        changes["columns"] = named
+    words = {"columns": f"name the {len(named)} numeric columns", "scaling": "centre only"}
+    changes: dict[str, Any] = {} if settings.columns else {"columns": named}
     if getattr(settings, "scaling", "") == "standardise":
-        words.append("centre only")
         changes["scaling"] = "centre"
     st.button(
-        " and ".join(words).capitalize(),
+        " and ".join(words[name] for name in changes).capitalize(),
         on_click=controls.changer(lambda: replace(controls.settings(), **changes)),
         key="remedy_columns",
         help="An ε then takes the columns as public, and they stay whatever the records hold.",
@@ -145,15 +141,11 @@ def _to_name(controls: Controls[Any], facts: TableFacts) -> None:
 
 def remedy_of(controls: Controls[Any], job: jobs.Job) -> None:
     """The `remedy` of a job that may end later: a fragment, ``remedy`` among the job's parts."""
-
-    def way_out() -> None:
-        remedy(controls, job.refusal)
-
     with st.container():  # always there, so that nothing below moves
         if job.done:
-            way_out()
+            remedy(controls, job.refusal)
         else:
-            st.fragment(way_out, key="remedy")()
+            st.fragment(lambda: remedy(controls, job.refusal), key="remedy")()
 
 
 def current() -> OwnData | None:

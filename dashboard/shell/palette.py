@@ -9,6 +9,7 @@ each has a colour of its own that nothing else uses, and so have values that onl
 know because they need the clients' private data.
 """
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Literal
@@ -34,9 +35,9 @@ def style(name: str) -> Look:
         return found.look
     if name in ROLES:
         return ROLES[name]
-    if name.startswith("series ") and name.removeprefix("series ").isdecimal():
-        return FALLBACKS[int(name.removeprefix("series ")) % len(FALLBACKS)]
-    if len(name) == 7 and name[0] == "#" and all(c in "0123456789abcdefABCDEF" for c in name[1:]):
+    if series := re.fullmatch(r"series (\d+)", name):
+        return FALLBACKS[int(series[1]) % len(FALLBACKS)]
+    if re.fullmatch("#[0-9a-fA-F]{6}", name):
         return Look(name, name)
     known = ", ".join([*METHODS, *ROLES])
     raise InvalidInput(
