@@ -87,6 +87,8 @@ def test_every_method_has_its_epsilon_at_the_source(method: str) -> None:
     one = result.spent["source"]
     assert WAYS["source"].title(settings) == title and one.guarantee.epsilon == pytest.approx(5.0)
     assert "post-processing" in one.guarantee.released
+    told = WaysToSpend().tables(result, settings)["ways"].set_index("way").loc["source"]
+    assert told["noise"] == one.guarantee.noise and "simulated" in told["noise drawn"]
 
 
 def test_against_the_budget_every_way_gains() -> None:

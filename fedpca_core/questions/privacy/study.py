@@ -430,23 +430,15 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
         return Ways(spent, refusals, problem.clients)
 
     def tables(self, result: Ways, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
-        rows = []
-        for key, one in result.spent.items():
-            assert one.guarantee is not None
-            low, high = one.quartiles
-            rows.append(
-                {
-                    "way": key,
-                    "title": WAYS[key].title(settings),
-                    "median": one.final,
-                    "lower_quartile": low[-1],
-                    "upper_quartile": high[-1],
-                    "communications": len(one.times) - 1,
-                    "bytes_up": one.bytes_up[-1] / result.clients,
-                    **one.guarantee.row(),
-                }
-            )
-        tables = tabled(result.spent, "way", "ways") | {"ways": pd.DataFrame(rows)}
+        tables = tabled(result.spent, "way", "ways")
+        if result.spent:
+            ends = tables["ways"].rename(columns={"communication": "communications"})
+            ends["title"] = [WAYS[key].title(settings) for key in result.spent]
+            ends["bytes_up"] /= result.clients
+            medians = "median", "lower_quartile", "upper_quartile"
+            ends = ends[["way", "title", *medians, "communications", "bytes_up"]]
+            stated = [one.guarantee.row() for one in result.spent.values() if one.guarantee]
+            tables["ways"] = ends.join(pd.DataFrame(stated))
         if result.refusals:
             tables["refused"] = pd.DataFrame(result.refusals.items(), columns=["way", "refusal"])
         return tables
