@@ -70,29 +70,24 @@ def guarantee(promises: Promises, settings: PrivacySettings) -> parts.Parts:
 
 
 def _cards(promises: Promises, settings: PrivacySettings) -> parts.Cards:
-    found = promises.stated[0].guarantee
+    found, said = promises.stated[0].guarantee, parts.names("privacy-card")
     published = settings.calibration == "published" and found.private
     at_source = settings.calibration == "source" and found.private
     together = bool(found.composition == 1 < found.releases)
+    counted = "together" if together else "each"
     if at_source:
-        counted = "the matrix" + (
-            " and a noisy mean" if found.releases > 1 else "; products cost nothing"
-        )
-    else:
-        counted = "count as one: orthogonal probes" if together else "hidden ones included"
+        counted = "source and mean" if found.releases > 1 else "source"
     return parts.Cards.of(
         "privacy-guarantee",
         budget=found.budget,
         asked=f"asked for: {settings.epsilon:g}" if published else "for the whole run",
-        composed="By exact composition. Published noise buys a smaller ε than it claims."
-        if published
-        else "Total over all releases, by exact composition.",
+        composed=said["published" if published else "exact"],
         noise=short(found.noise, 3) if found.private else "off",
         where="diagonal of a client's matrix" if at_source else "every entry of a product",
         sensitivity=short(found.sensitivity, 3),
         released="Releases" if at_source else "Products released",
         releases=found.releases,
-        counted=counted,
+        counted=said[counted],
         excess="–" if promises.excess is None else f"{promises.excess:.1f}×",
         orthogonal=", and it counts every product although the probes are orthogonal" * together,
     )
@@ -438,20 +433,15 @@ def membership(result: attacks.Tested, settings: PrivacySettings) -> parts.Parts
 
 def _audits(result: attacks.Tested, settings: PrivacySettings) -> parts.Parts:
     yield parts.Section("An audit beside the promise")
-    rows = [
-        {
-            "Noise": NAMES[kind],
-            "Promised ε": short(result.promised[kind], 3),
-            "Proved: ε is at least": short(audit.epsilon, 2),
-            "Confidence": f"{audit.confidence:.0%}",
-            "Runs": str(audit.runs),
-            "By": audit.way,
-        }
-        for kind, test in result.tests.items()
-        for audit in test.audits(settings.delta)
-    ]
-    numbers = ["Promised ε", "Proved: ε is at least", "Confidence", "Runs"]
-    yield parts.Table(pd.DataFrame(rows), "Audits", numbers=numbers)
+    audits = attacks.RecordMembership().tables(result, settings)["audits"]
+    numbers = {
+        "Promised ε": [short(one, 3) for one in audits["promised"]],
+        "Proved: ε is at least": [short(one, 2) for one in audits["epsilon"]],
+        "Confidence": [f"{one:.0%}" for one in audits["confidence"]],
+        "Runs": audits["runs"].astype(str),
+    }
+    rows = pd.DataFrame({"Noise": audits["noise"].map(NAMES), **numbers, "By": audits["way"]})
+    yield parts.Table(rows, "Audits", numbers=list(numbers))
     yield parts.Caption(parts.words("privacy-audit", delta=short(settings.delta)))
 
 
