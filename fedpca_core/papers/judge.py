@@ -52,6 +52,8 @@ CASES = re.compile(r"\b(\d[\d,]*) of \1 cases")
 #: Stored cells of an experiment by size.
 Results = Callable[[str], Mapping[str, Cells]]
 
+#: What shares cannot exceed, by the first word of their unit.
+_MOST = {"%": 100.0, "share": 1.0}
 _LIMITS: Mapping[str, Callable[[float, float], bool]] = {
     "at_least": operator.ge,
     "at_most": operator.le,
@@ -319,7 +321,8 @@ def _tried(name: str, entry: Entry, results: Results) -> Tried | None:
             continue
         ours: Array = np.array(list(measured(entry, cells[size]).values()))
         if len(ours):
-            low, high = interval(ours, entry.by != "difference", entry.unit[:1] == "%")
+            most = _MOST.get(entry.unit.partition(" ")[0], np.inf)
+            low, high = interval(ours, entry.by != "difference", most)
             agrees, wide = _agreement(entry, ours, low, high)
             if len(ours) < SEEDS and not cells[size].exact:
                 agrees, wide = False, wide or agrees

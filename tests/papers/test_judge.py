@@ -283,7 +283,17 @@ def test_the_interval_settles_with_more_runs():
         inside += low <= random.normal(10, 1) <= high
     assert inside / 2000 == pytest.approx(0.95, abs=0.02)
     shares = np.array([60.0, 80.0, 99.0])
-    assert interval(shares, shares=True) == (interval(shares)[0], 100.0)
+    assert interval(shares, most=100.0) == (interval(shares)[0], 100.0)
+
+
+@pytest.mark.parametrize("least", [0.0, 0.02])
+def test_the_interval_of_a_range_of_shares_stays_between_0_and_1(least):
+    run = results(*(cells(*values, part=part) for part, values in
+                    (("a", (0.5, 0.5, 0.5)), ("b", (0.5 + least, 0.6, 1.0)))))  # fmt: skip
+    claim = replace(CLAIM, over="range", holds={"at_most": 0.1})
+    assert judge(claim, run).tried[0].high > 1.0
+    one = judge(replace(claim, unit="share of the records"), run).tried[0]
+    assert 0.0 <= one.low < one.high == 1.0
 
 
 def test_a_proof_outweighs_a_reading_and_a_reading_sets_aside_what_it_does_for_every_rival():
