@@ -17,13 +17,7 @@ from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.differencing import joined
 from fedpca_core.attacks.lattice.records import records
 from fedpca_core.attacks.lattice.span import matrices_of_span
-from fedpca_core.attacks.linear import (
-    LinearReading,
-    completion,
-    is_single_precision,
-    shrunk,
-    smallest,
-)
+from fedpca_core.attacks.linear import LinearReading, completion, shrunk, smallest
 from fedpca_core.attacks.low_rank import Factor, factor_of, from_answers, low_rank
 from fedpca_core.attacks.personal import SecondMoment, second_moment
 from fedpca_core.attacks.pooled import mean_system, pooled_rounds
@@ -160,13 +154,8 @@ def _span(
             return _at_the_end(read or last, len(view.exchanges))
         vectors = sent["eigenvectors"]
         last = Belief.of_frame(vectors[:, : deployment.rank(client)])
-        for found in matrices_of_span(
-            vectors[:, :samples],
-            deployment.steps,
-            mean=mean,
-            trace=deployment.trace,
-            single_precision=is_single_precision(vectors),
-        ):
+        spanned = vectors[:, :samples], deployment.steps
+        for found in matrices_of_span(*spanned, mean=mean, trace=deployment.trace):
             whole = replace(Belief.of_factor(found), sure=False)
             if records(found, deployment.steps, mean, total, budget=effort.work).certified:
                 return _at_the_end(whole, len(view.exchanges))

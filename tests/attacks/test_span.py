@@ -48,7 +48,7 @@ def test_neither_the_trace_nor_full_precision_is_needed() -> None:
     block = drawn(1, 40, 5)
     assert same(found(eigenvectors(block), np.ones(40)), block)
     rounded = eigenvectors(block).astype(np.float32).astype(float)
-    assert same(found(rounded, np.ones(40), single_precision=True), block)
+    assert same(found(rounded, np.ones(40)), block)
 
 
 def test_columns_may_have_steps_of_their_own() -> None:

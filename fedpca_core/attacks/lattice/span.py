@@ -24,6 +24,7 @@ import numpy as np
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.belief import mirrored
 from fedpca_core.attacks.lattice.reduction import reduce_whole
+from fedpca_core.attacks.linear import is_single_precision
 from fedpca_core.attacks.low_rank import ROUNDING, Factor
 from fedpca_core.linalg.stiefel import orthonormalise
 
@@ -40,22 +41,17 @@ _CANDIDATES = 8
 
 
 def matrices_of_span(
-    vectors: Array,
-    steps: Array,
-    *,
-    mean: Array | None = None,
-    trace: float | None = None,
-    single_precision: bool = False,
+    vectors: Array, steps: Array, *, mean: Array | None = None, trace: float | None = None
 ) -> Iterator[Factor]:
     """Matrices of few whole-number records that have these eigenvectors, likely ones first.
 
     ``vectors``, (features, samples) float64: As many leading eigenvectors as the client has
-        records, the largest eigenvalue first; ``single_precision`` where they came as float32.
+        records, the largest eigenvalue first.
     ``steps``, ``mean``, (features,) float64: The grid, and what was subtracted from every record.
     ``trace``: Stated trace of the client's matrix; without it records and their multiples send the
         same.
     """
-    error = ROUNDING["float32" if single_precision else "float64"]
+    error = ROUNDING["float32" if is_single_precision(vectors) else "float64"]
     count = vectors.shape[1]
     plane = vectors if mean is None else np.column_stack([vectors, mean])
     lengths = np.linalg.norm(plane / steps[:, None], axis=1)

@@ -19,8 +19,6 @@ multiples of ones are then turned into vectors of the least length, which are un
 and of one sign because their products are all -1/m: R is a permutation up to a sign.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -7,8 +7,6 @@ nothing beside a Jacobian. For the same reason a Jacobian serves for further ste
 halve the residual: near the solution one is enough (Shamanskii, 1967).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
