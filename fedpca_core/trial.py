@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -391,7 +391,7 @@ def findings(trials: Sequence[Trial]) -> tuple[Finding, ...]:
 def without_run(deployment: Deployment, targets: Sequence[Target]) -> list[Finding]:
     """What counting alone says of client 0, and what trying the rest would cost."""
     theorems, rank = counted(deployment, 0), float(deployment.rank(0))
-    fitting: list[Attack] = [*on_matrices(deployment, 0), *on_records(deployment, 0)]
+    fitting: list[Attack[Any]] = [*on_matrices(deployment, 0), *on_records(deployment, 0)]
     prices = {one.key: one.seconds(deployment, 0) for one in fitting}
     found = []
     for target in targets:

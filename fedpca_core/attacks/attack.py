@@ -7,6 +7,7 @@ what it takes, and what it makes of the messages. `registry` lists all of them.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.deployment import Deployment
@@ -33,7 +34,7 @@ class Effort:
     #: Whether matrices are searched for at all.
     unmask: bool = True
 
-    def leaves(self, attack: "MatrixAttack | RecordsAttack", seconds: float) -> bool:
+    def leaves(self, attack: "Attack[Any]", seconds: float) -> bool:
         """Whether an attack that takes about so many seconds is left waiting."""
         masked = attack.target is Target.COVARIANCE and not self.unmask
         return attack.searches and (masked or seconds > self.longest)
@@ -43,8 +44,11 @@ class Effort:
 USUAL = Effort()
 
 
+R = TypeVar("R")
+
+
 @dataclass(frozen=True)
-class _Described:
+class Attack(Generic[R]):
     #: key, title: ``key`` is in links and tables; ``title`` completes "… reads it".
     key: str
     title: str
@@ -52,26 +56,19 @@ class _Described:
     fits: Callable[[Deployment, int], str]
     #: Of the same: about how many seconds it takes on one core.
     seconds: Callable[[Deployment, int], float]
-
-
-@dataclass(frozen=True)
-class MatrixAttack(_Described):
-    #: Of a transcript, the deployment, the client and the effort: the belief after every round, the
-    #: start first. It may raise `InvalidInput` where messages are missing.
-    read: Callable[[Transcript, Deployment, int, Effort], Part[list[Belief]]]
-    #: The client's covariance, the record that joined between two runs, or the sum.
+    #: What it makes of the messages.
+    read: R
+    #: The client's covariance, its records, the record that joined between two runs, or the sum.
     target: Target = Target.COVARIANCE
     #: Whether it searches, which takes seconds and may end nowhere.
     searches: bool = False
 
 
-@dataclass(frozen=True)
-class RecordsAttack(_Described):
-    """An attack on the records; ``read`` is given the beliefs of the best matrix attack too."""
-
-    read: Callable[[Transcript, Deployment, int, Effort, Sequence[Belief]], Part[Records]]
-    target: Target = Target.RECORDS
-    searches: bool = True
-
-
-Attack = MatrixAttack | RecordsAttack
+#: Of a transcript, the deployment, the client and the effort: the belief after every round, the
+#: start first. It may raise `InvalidInput` where messages are missing.
+MatrixReading = Callable[[Transcript, Deployment, int, Effort], Part[list[Belief]]]
+MatrixAttack = Attack[MatrixReading]
+#: An attack on the records is given the beliefs of the best matrix attack too.
+RecordsAttack = Attack[
+    Callable[[Transcript, Deployment, int, Effort, Sequence[Belief]], Part[Records]]
+]

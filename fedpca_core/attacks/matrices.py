@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.attack import Effort, MatrixAttack
+from fedpca_core.attacks.attack import Effort, MatrixAttack, MatrixReading
 from fedpca_core.attacks.belief import Belief, arrived, unpacked
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.differencing import joined
@@ -37,8 +37,6 @@ _SLOW = 1 / 8e9
 _CLOSE = 1e-6
 #: An estimate that is this far from symmetric, relative to its size, is of no one matrix.
 _NOISY = 1e-3
-
-MatrixReading = Callable[[Transcript, Deployment, int, Effort], Part[list[Belief]]]
 
 
 # ------------------------------------------------------------------------------- what each reads

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from fedpca_core.attacks.attack import Attack, MatrixAttack, RecordsAttack
 from fedpca_core.attacks.deployment import Deployment
@@ -15,7 +16,7 @@ _LISTED: tuple[MatrixAttack, ...] = (
 )
 ON_MATRICES: Mapping[str, MatrixAttack] = {one.key: one for one in _LISTED}
 ON_RECORDS: Mapping[str, RecordsAttack] = {one.key: one for one in LATTICE_ATTACKS}
-ATTACKS: Mapping[str, Attack] = {**ON_MATRICES, **ON_RECORDS}
+ATTACKS: Mapping[str, Attack[Any]] = {**ON_MATRICES, **ON_RECORDS}
 
 
 def on_matrices(deployment: Deployment, client: int = 0) -> Iterator[MatrixAttack]:

@@ -14,6 +14,7 @@ from fedpca_core.attacks.lattice.codes import are_codes, records_of_codes
 from fedpca_core.attacks.lattice.records import Records, record_stages
 from fedpca_core.attacks.lattice.without_mean import records_without_mean
 from fedpca_core.attacks.low_rank import Factor
+from fedpca_core.findings import Target
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.steps import Part, Step
 
@@ -168,7 +169,7 @@ def _seconds(deployment: Deployment, client: int) -> float:
 
 
 LATTICE_ATTACKS = tuple(
-    RecordsAttack(key, title, fits, seconds, partial(take_apart, way))
+    RecordsAttack(key, title, fits, seconds, partial(take_apart, way), Target.RECORDS, True)
     for key, title, fits, seconds, way in (
         ("lattice", "lattice reduction", _with_mean, _seconds, _whole),
         ("differences", "lattice reduction without the mean", _no_mean, _seconds, _differences),

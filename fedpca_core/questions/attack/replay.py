@@ -23,6 +23,7 @@ from fedpca_core.study.build import attacked_run, build_problem
 from fedpca_core.study.deployed import held_matrix, private_matrix, stated_trace
 from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
+from fedpca_core.study.parts import words
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import Pictures
 from fedpca_core.study.study import Study
@@ -67,12 +68,7 @@ class ReplayAttack(Study[AttackSettings, Replayed]):
     @staticmethod
     def obstacle(settings: AttackSettings) -> str:
         """Why there is nothing to replay with these settings; empty if there is."""
-        if settings.secure_aggregation:
-            return (
-                "Under secure aggregation there is no single upload to replay; switch it off, or "
-                "compare two runs below."
-            )
-        return ""
+        return words("replay-of-sums") if settings.secure_aggregation else ""
 
     def wanted(self, settings: AttackSettings) -> bool:
         return settings.replay and not self.obstacle(settings)
