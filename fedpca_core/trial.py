@@ -20,7 +20,7 @@ from fedpca_core.attacks.belief import Belief
 from fedpca_core.attacks.counts import counted
 from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.lattice.records import Records
-from fedpca_core.attacks.registry import ATTACKS, ON_MATRICES, on_matrices, on_records
+from fedpca_core.attacks.registry import ATTACKS, ON_MATRICES, ON_RECORDS, fitting
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Figure, Finding, Status, Target
 from fedpca_core.linalg.stiefel import symmetric_part
@@ -222,18 +222,18 @@ def trial(
     Raises InvalidInput: the client's records are public.
     """
     deployment.algorithm.check_protected(client)
-    fitting = list(on_matrices(deployment, client))
+    listed = fitting(ON_MATRICES, deployment, client)
     if not thorough:
-        quick = [one for one in fitting if not one.searches and one.target is not Target.NEWCOMER]
-        fitting = quick[:1] + [one for one in fitting if one not in quick]
+        quick = [one for one in listed if not one.searches and one.target is not Target.NEWCOMER]
+        listed = quick[:1] + [one for one in listed if one not in quick]
     # All wait until they are run: a result on the way says of none that it failed.
-    prices = {one.key: one.seconds(deployment, client) for one in fitting}
-    prices |= {one.key: one.seconds(deployment, client) for one in on_records(deployment, client)}
+    every: list[Attack[Any]] = [*listed, *fitting(ON_RECORDS, deployment, client)]
+    prices = {one.key: one.seconds(deployment, client) for one in every}
     if only:
-        fitting = [ON_MATRICES[only]]
+        listed = [ON_MATRICES[only]]
     since = next((one.round for one in view.exchanges if client in one.participants), None)
     found = Trial(deployment, client, waiting=prices, since=since, rounds=len(view.exchanges))
-    for attack, share in in_turn(fitting, 0.0, 0.7):
+    for attack, share in in_turn(listed, 0.0, 0.7):
         if not only and effort.leaves(attack, prices[attack.key]):
             continue
         try:
@@ -261,15 +261,15 @@ def _records(
     view: Transcript, found: Trial, deployment: Deployment, states: Sequence[Belief], effort: Effort
 ) -> Part[dict[str, Records]]:
     taken: dict[str, Records] = {}
-    for attack in on_records(deployment, found.client):
+    listed = fitting(ON_RECORDS, deployment, found.client)
+    for attack in listed:
         if effort.leaves(attack, attack.seconds(deployment, found.client)):
             continue
         reading = attack.read(view, deployment, found.client, effort, states)
         taken[attack.key] = yield from part(reading, 0.0, 1.0)
         if taken[attack.key].round is not None:
             # The records are known, and other ways to them add nothing.
-            nothing = Records(False, "")
-            return {one.key: nothing for one in on_records(deployment, found.client)} | taken
+            return {one.key: Records(False, "") for one in listed} | taken
     return taken
 
 
@@ -391,8 +391,7 @@ def findings(trials: Sequence[Trial]) -> tuple[Finding, ...]:
 def without_run(deployment: Deployment, targets: Sequence[Target]) -> list[Finding]:
     """What counting alone says of client 0, and what trying the rest would cost."""
     theorems, rank = counted(deployment, 0), float(deployment.rank(0))
-    fitting: list[Attack[Any]] = [*on_matrices(deployment, 0), *on_records(deployment, 0)]
-    prices = {one.key: one.seconds(deployment, 0) for one in fitting}
+    prices = {one.key: one.seconds(deployment, 0) for one in fitting(ATTACKS, deployment)}
     found = []
     for target in targets:
         theorem = theorems.get(target)

@@ -1,8 +1,8 @@
 """The registry of attacks: a new attack is one file and its line here."""
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from fedpca_core.attacks.attack import Attack, MatrixAttack, RecordsAttack
 from fedpca_core.attacks.deployment import Deployment
@@ -18,18 +18,15 @@ ON_MATRICES: Mapping[str, MatrixAttack] = {one.key: one for one in _LISTED}
 ON_RECORDS: Mapping[str, RecordsAttack] = {one.key: one for one in LATTICE_ATTACKS}
 ATTACKS: Mapping[str, Attack[Any]] = {**ON_MATRICES, **ON_RECORDS}
 
+A = TypeVar("A", bound=Attack[Any])
 
-def on_matrices(deployment: Deployment, client: int = 0) -> Iterator[MatrixAttack]:
-    """Attacks on second-moment matrices that fit."""
-    return (one for one in ON_MATRICES.values() if not one.fits(deployment, client))
+
+def fitting(listed: Mapping[str, A], deployment: Deployment, client: int = 0) -> list[A]:
+    """Those of some attacks that fit."""
+    return [one for one in listed.values() if not one.fits(deployment, client)]
 
 
 def searching(deployment: Deployment, client: int = 0, longest: float = math.inf) -> list[str]:
-    """Keys of those that fit and search, and take so many seconds at most."""
-    fitting = [one for one in on_matrices(deployment, client) if one.searches]
-    return [one.key for one in fitting if one.seconds(deployment, client) <= longest]
-
-
-def on_records(deployment: Deployment, client: int = 0) -> Iterator[RecordsAttack]:
-    """Attacks on records that fit."""
-    return (one for one in ON_RECORDS.values() if not one.fits(deployment, client))
+    """Keys of those on matrices that fit and search, and take so many seconds at most."""
+    found = [one for one in fitting(ON_MATRICES, deployment, client) if one.searches]
+    return [one.key for one in found if one.seconds(deployment, client) <= longest]

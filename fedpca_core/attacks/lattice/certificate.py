@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.lattice.directions import Attempt, Lattice
+from fedpca_core.attacks.lattice.directions import Attempt, Question
 from fedpca_core.attacks.lattice.known_error import apart_by, farthest, is_exact, nothing_else_fits
 from fedpca_core.attacks.lattice.polish import TOLERANCE, Settled, chance, settle
-from fedpca_core.attacks.lattice.reduction import Sieved
 from fedpca_core.settings import plural
 
 #: A wrong rotation must pass with a chance below this (decimal logarithm).
@@ -57,44 +56,20 @@ class Certificate:
     note: str
 
 
-@dataclass(frozen=True)
-class LatticeQuestion:
-    """What is to be taken apart, in units of the grid."""
-
-    #: (features, rank) float64: B, the rotated records.
-    rows: Array
-    #: (features,) float64: What was subtracted from every record; zeros for nothing.
-    mean: Array
-    #: (features,) int64 or None: The mean times its denominator; None where nothing was subtracted.
-    numerators: IntArray | None
-    #: (features,) float64 or None: The grid in units of the data, given where every record was
-    #: scaled to length 1.
-    steps: Array | None
-    #: Records that there must be.
-    samples: int
-    #: (features,) float64: Expected error of an entry of B.
-    error: Array
-    #: (features, 2) float64 or None: Least and largest value of every feature before centring.
-    limits: Array | None
-    sieved: Sieved
-    #: Of the sieved rows.
-    lattice: Lattice
-
-
-def certify(question: LatticeQuestion, attempt: Attempt) -> tuple[Certificate, Array]:
+def certify(question: Question, attempt: Attempt) -> tuple[Certificate, Array]:
     """The certificate of an attempt, and its whole records (features, samples) if that is valid."""
     assert attempt.directions is not None
-    lattice, samples = question.lattice, question.samples
+    samples = question.samples
     measured = np.linalg.norm(attempt.directions, axis=1)
     repeats = np.ones(len(measured), dtype=np.int64)
     lengths = np.ones(len(measured))
     if question.steps is not None:
         lengths = measured
-    elif not lattice.same_length:
+    elif not question.same_length:
         # More repetitions than records are wrong, however many they are.
         repeats = np.clip(np.rint(measured**2), 1, samples + 1).astype(np.int64)
         lengths = np.sqrt(repeats)
-    stages = [(lattice.rows, lattice.shifts), (question.rows, question.mean)]
+    stages = [(question.sieved.rows, question.shifts), (question.rows, question.mean)]
     settled = settle(stages, attempt.directions, lengths, question.error)
     expected = lengths
     if question.steps is not None:
@@ -141,7 +116,7 @@ def certify(question: LatticeQuestion, attempt: Attempt) -> tuple[Certificate, A
     return Certificate(valid, settled.largest, misfit, odds, unique, ambiguity, note), whole
 
 
-def _open(question: LatticeQuestion, signs: bool, times: int) -> str:
+def _open(question: Question, signs: bool, times: int) -> str:
     """What else explains the matrix, in words."""
     if question.steps is not None:
         return "each record is known up to a common divisor of its entries"
@@ -154,7 +129,7 @@ def _open(question: LatticeQuestion, signs: bool, times: int) -> str:
     return "; ".join(found)
 
 
-def _within_limits(question: LatticeQuestion, settled: Settled) -> Settled:
+def _within_limits(question: Question, settled: Settled) -> Settled:
     """Signs that the mean leaves open, decided by the bounds of the features."""
     if question.limits is None or settled.decided.all():
         return settled
@@ -169,7 +144,7 @@ def _within_limits(question: LatticeQuestion, settled: Settled) -> Settled:
 
 
 def _fault(
-    question: LatticeQuestion,
+    question: Question,
     settled: Settled,
     off: float,
     misfit: float,
@@ -210,13 +185,13 @@ def _fault(
     return ""
 
 
-def _proved(question: LatticeQuestion, attempt: Attempt, settled: Settled) -> bool:
+def _proved(question: Question, attempt: Attempt, settled: Settled) -> bool:
     """Whether no other whole records explain the matrix, up to their order and signs."""
     if question.steps is not None:
         return False
     rank = question.rows.shape[1]
     off = apart_by(settled.distances * settled.lengths, question.rows, question.error)
-    if attempt.only or not question.lattice.same_length:
+    if attempt.only or not question.same_length:
         # All directions were listed, or the lattice has an orthogonal basis: to this accuracy.
         apart = _LISTED * np.sqrt(rank)
     else:
@@ -225,7 +200,7 @@ def _proved(question: LatticeQuestion, attempt: Attempt, settled: Settled) -> bo
     return apart < 0.5 and nothing_else_fits(rows, off, apart)
 
 
-def _shown(question: LatticeQuestion, attempt: Attempt, whole: Array, off: Array) -> float:
+def _shown(question: Question, attempt: Attempt, whole: Array, off: Array) -> float:
     """How far the rotation to any other explanation is from a signed permutation, at most.
 
     Whole combinations of the records' rows are unit vectors, in whole numbers; in another
@@ -243,7 +218,7 @@ def _shown(question: LatticeQuestion, attempt: Attempt, whole: Array, off: Array
         return np.inf
     # The rows are x_k - mu_k 1, and c^T mu must be whole to leave whole vectors.
     shifts = exact @ numerators
-    turns, rest = np.divmod(shifts, question.lattice.total)
+    turns, rest = np.divmod(shifts, question.total)
     if rest.any():
         return np.inf
     units = exact @ whole[chosen].astype(np.int64) - turns[:, None]

@@ -14,6 +14,7 @@ dual.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.attacks.lattice.polish import TOLERANCE
 from fedpca_core.attacks.lattice.reduction import (
     Reduced,
+    Sieved,
     reduce_basis,
     reduce_generators,
     short_vectors,
@@ -63,37 +65,54 @@ _SETS, _BEGINNINGS = 24, 20_000
 
 
 @dataclass(frozen=True)
-class Lattice:
-    #: (count, rank) float64: B or whole combinations of its rows, in grid units, shortest first.
+class Question:
+    """What is to be taken apart, in units of the grid: rotated records and their short rows."""
+
+    #: (features, rank) float64: B, the rotated records.
     rows: Array
-    #: (count,) int64 or None: ``total mu`` in units of the grid, modulo ``total`` and next to zero;
-    #: None without a mean.
-    residues: IntArray | None
+    #: (features,) float64: What was subtracted from every record; zeros for nothing.
+    mean: Array
+    #: (features,) int64 or None: The mean times its denominator; None where nothing was subtracted.
+    numerators: IntArray | None
     #: Denominator of the mean.
     total: int
-    #: Known noise of an entry.
-    error: float
+    #: (features,) float64 or None: The grid in units of the data, given where every record was
+    #: scaled to length 1.
+    steps: Array | None
+    #: Records that there must be.
+    samples: int
+    #: (features,) float64: Expected error of an entry of B, and in the middle of all features.
+    error: Array
+    noise: float
+    #: (features, 2) float64 or None: Least and largest value of every feature before centring.
+    limits: Array | None
+    #: Short whole combinations of the rows.
+    sieved: Sieved
     #: Whether the directions sought have length 1; otherwise they are orthogonal only (records
     #: scaled to length 1, or records that occur more than once).
-    same_length: bool = True
+    same_length: bool
+
+    @cached_property
+    def residues(self) -> IntArray | None:
+        """``total mu`` of the short rows modulo ``total``, next to zero; None without a mean."""
+        if self.numerators is None:
+            return None
+        found = (self.sieved.combinations @ self.numerators[self.sieved.chosen]) % self.total
+        return np.where(2 * found > self.total, found - self.total, found)
 
     @property
     def shifts(self) -> Array:
-        """The mean of every row, next to zero; zeros without one."""
+        """The mean of every short row, next to zero; zeros without one."""
         if self.residues is None:
-            return np.zeros(len(self.rows))
+            return np.zeros(len(self.sieved.rows))
         return np.asarray(self.residues / self.total)
 
     def extended(self, chosen: IntArray) -> Array:
-        rows = self.rows[chosen]
+        rows = self.sieved.rows[chosen]
         if self.residues is None:
             return rows
-        return np.vstack(
-            [
-                np.hstack([rows, _WEIGHT * self.residues[chosen, None].astype(float)]),
-                np.eye(1, rows.shape[1] + 1, rows.shape[1]) * _WEIGHT * self.total,
-            ]
-        )
+        tall = np.hstack([rows, _WEIGHT * self.residues[chosen, None].astype(float)])
+        return np.vstack([tall, np.eye(1, tall.shape[1], rows.shape[1]) * _WEIGHT * self.total])
 
 
 @dataclass(frozen=True)
@@ -118,17 +137,17 @@ class Attempt:
     sets: tuple[Array, ...] = ()
 
 
-def attempts(lattice: Lattice, budget: float) -> Iterator[Attempt]:
+def attempts(question: Question, budget: float) -> Iterator[Attempt]:
     """Try to find the directions, one reduction after the other, within a budget of work."""
-    order = np.arange(len(lattice.rows), dtype=np.int64)
-    rank = lattice.rows.shape[1]
+    order = np.arange(len(question.sieved.rows), dtype=np.int64)
+    rank = question.sieved.rows.shape[1]
     if len(order) < rank or rank == 0:
         return
-    dimension = rank + (lattice.residues is not None)
+    dimension = rank + (question.residues is not None)
     done: set[tuple[float, int]] = set()
     for epsilon, share in _LADDER:
-        chosen = _first_rows(lattice.rows, order, int(share * dimension) + 8)
-        if epsilon <= 3.0 * lattice.error or (epsilon, len(chosen)) in done:
+        chosen = _first_rows(question.sieved.rows, order, int(share * dimension) + 8)
+        if epsilon <= 3.0 * question.noise or (epsilon, len(chosen)) in done:
             continue
         done.add((epsilon, len(chosen)))
         more = chosen[:0]
@@ -138,8 +157,8 @@ def attempts(lattice: Lattice, budget: float) -> Iterator[Attempt]:
             if spent > budget:
                 return
             budget -= spent
-            reduced = reduce_generators(lattice.extended(chosen), epsilon)
-            attempt, more = _judge(lattice, reduced, chosen, order)
+            reduced = reduce_generators(question.extended(chosen), epsilon)
+            attempt, more = _judge(question, reduced, chosen, order)
             yield attempt
             if attempt.final:
                 return
@@ -173,11 +192,11 @@ def _first_rows(rows: Array, order: IntArray, count: int) -> IntArray:
 
 
 def _judge(
-    lattice: Lattice, reduced: Reduced, chosen: IntArray, order: IntArray
+    question: Question, reduced: Reduced, chosen: IntArray, order: IntArray
 ) -> tuple[Attempt, IntArray]:
     """What a reduction says, and which rows to add before the next one."""
-    rank = lattice.rows.shape[1]
-    basis, combinations = _without_mean(lattice, reduced)
+    rank = question.sieved.rows.shape[1]
+    basis, combinations = _without_mean(question, reduced)
     short = int((np.abs(np.linalg.norm(basis, axis=1) - 1.0) < 0.2).sum())
     none = order[:0]
 
@@ -185,24 +204,24 @@ def _judge(
         return Attempt(short, directions, made_of, chosen, note)
 
     orthogonal = len(basis) == rank and _orthogonal(basis)
-    if orthogonal and lattice.same_length and short == rank:
+    if orthogonal and question.same_length and short == rank:
         rows = combinations[:, : len(chosen)]
         return attempt(basis, "the lattice has an orthonormal basis", rows), none
     # How far noise can have moved each vector of the basis.
     moved = 3.0 * reduced.noise * np.linalg.norm(reduced.combinations, axis=1)
     if reduced.gap < _CLEAR or float(moved.max()) > _MOVED:
         return attempt(None, "relations and lattice are not told apart"), none
-    more, undecided = _outside(lattice, reduced, order, chosen, moved)
+    more, undecided = _outside(question, reduced, order, chosen, moved)
     if len(more):
         return attempt(None, "further rows enlarge the lattice"), more
-    if orthogonal and not lattice.same_length:
+    if orthogonal and not question.same_length:
         return attempt(basis, "the lattice has an orthogonal basis"), none
     if len(basis) < rank:
         return attempt(None, "the mean does not fit the rows"), none
     # Under noise the certificate decides whether the units of what is known are directions.
-    units = _dual_units(basis, _NOISY if undecided else _SHARP) if lattice.same_length else None
+    units = _dual_units(basis, _NOISY if undecided else _SHARP) if question.same_length else None
     if units is not None and float(moved.max()) < _EXACT and not undecided:
-        units = _on_grid(lattice, units)
+        units = _on_grid(question, units)
     sets = [] if units is None else _orthonormal_sets(units)
     if len(sets) == 1:
         found = attempt(sets[0], "unit vectors of the dual lattice")
@@ -213,10 +232,10 @@ def _judge(
     return replace(last, final=True, sets=tuple(sets)), none
 
 
-def _without_mean(lattice: Lattice, reduced: Reduced) -> tuple[Array, Array]:
+def _without_mean(question: Question, reduced: Reduced) -> tuple[Array, Array]:
     """Basis of the part in which the extra coordinate vanishes, and its combinations."""
     basis, combinations = reduced.basis, reduced.combinations
-    if lattice.residues is None:
+    if question.residues is None:
         return basis, combinations
     last = np.rint(basis[:, -1] / _WEIGHT)
     if int((last != 0).sum()) > 1:
@@ -234,19 +253,19 @@ def _orthogonal(basis: Array) -> bool:
 
 
 def _outside(
-    lattice: Lattice, reduced: Reduced, order: IntArray, chosen: IntArray, moved: Array
+    question: Question, reduced: Reduced, order: IntArray, chosen: IntArray, moved: Array
 ) -> tuple[IntArray, int]:
     """Rows that are no whole combinations of the basis, small ones first, and how many may be."""
     rest = order[~np.isin(order, chosen)]
     if not len(rest):
         return rest, 0
-    every = lattice.extended(rest)[: len(rest)]
+    every = question.extended(rest)[: len(rest)]
     shares = np.linalg.lstsq(reduced.basis.T, every.T, rcond=None)[0].T
     allowed = _OUTSIDE + np.linalg.norm(shares * moved, axis=1)
     apart = np.abs(shares - np.rint(shares)).max(axis=1)
     found = rest[apart > np.minimum(allowed, 0.5)]
     undecided = int((allowed > 0.4).sum())
-    return found[: max(lattice.rows.shape[1] // 2, 8)], undecided
+    return found[: max(question.sieved.rows.shape[1] // 2, 8)], undecided
 
 
 def _dual_units(basis: Array, off: float) -> Array | None:
@@ -263,9 +282,9 @@ def _dual_units(basis: Array, off: float) -> Array | None:
     return None if found is None else found[np.abs(np.linalg.norm(found, axis=1) - 1.0) < off]
 
 
-def _on_grid(lattice: Lattice, units: Array) -> Array:
+def _on_grid(question: Question, units: Array) -> Array:
     """Those unit vectors under which every row, or its opposite, is whole."""
-    shifts, seen = lattice.shifts[:, None], lattice.rows @ units.T
+    shifts, seen = question.shifts[:, None], question.sieved.rows @ units.T
     both = np.stack([seen + shifts, shifts - seen])
     whole: BoolArray = (np.abs(both - np.rint(both)).max(axis=1) < TOLERANCE).any(axis=0)
     return units[whole]

@@ -15,8 +15,8 @@ from typing import ParamSpec
 import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray, IntArray
-from fedpca_core.attacks.lattice.certificate import Certificate, LatticeQuestion, certify
-from fedpca_core.attacks.lattice.directions import Attempt, Lattice, attempts
+from fedpca_core.attacks.lattice.certificate import Certificate, certify
+from fedpca_core.attacks.lattice.directions import Attempt, Question, attempts
 from fedpca_core.attacks.lattice.known_error import SUBTRACTED
 from fedpca_core.attacks.lattice.reduction import sieve
 from fedpca_core.attacks.low_rank import Factor
@@ -98,10 +98,10 @@ def record_stages(
         return
     limits = None if bounds is None else bounds / steps[:, None]
     question = _question(factor, steps, *_mean(mean, records_total, steps), unit_length, limits)
-    if len(question.lattice.rows) < factor.rank:
+    if len(question.sieved.rows) < factor.rank:
         yield Records(False, "Not certified: noise buries so many features that too few are left.")
         return
-    for attempt in attempts(question.lattice, budget):
+    for attempt in attempts(question, budget):
         state = _after(state, attempt, question, steps)
         yield state
         if state.certified:
@@ -130,32 +130,30 @@ def _question(
     total: int,
     unit_length: bool,
     limits: Array | None,
-) -> LatticeQuestion:
-    """The rotated records in grid units, and the lattice of their sieved rows."""
+) -> Question:
+    """The rotated records in grid units."""
     scale = np.sqrt(factor.samples) / steps
     rows = factor.matrix * scale[:, None]
     error = factor.error * float(np.median(scale))
     same = not unit_length and factor.rank == factor.samples
     sizes = np.linalg.norm(rows, axis=1)
     sieved = sieve(rows, error, _SHORTEST if same else 1e-6 * float(sizes.max(initial=0.0)))
-    residues = None
-    if numerators is not None:
-        residues = (sieved.combinations @ numerators[sieved.chosen]) % total
-        residues = np.where(2 * residues > total, residues - total, residues)
-    return LatticeQuestion(
+    return Question(
         rows=rows,
         mean=centre,
         numerators=numerators,
+        total=total,
         steps=steps if unit_length else None,
         samples=factor.samples,
         error=factor.error * scale + SUBTRACTED * (numerators is not None),
+        noise=error,
         limits=limits,
         sieved=sieved,
-        lattice=Lattice(sieved.rows, residues, total, error, same),
+        same_length=same,
     )
 
 
-def _after(state: Records, attempt: Attempt, question: LatticeQuestion, steps: Array) -> Records:
+def _after(state: Records, attempt: Attempt, question: Question, steps: Array) -> Records:
     tried, others = (*state.attempts, attempt), ""
     if attempt.sets:
         attempt, others = _fitting(question, attempt)
@@ -175,7 +173,7 @@ def _after(state: Records, attempt: Attempt, question: LatticeQuestion, steps: A
     return Records(True, note, whole.astype(np.int64), whole * steps[:, None], certificate, tried)
 
 
-def _fitting(question: LatticeQuestion, attempt: Attempt) -> tuple[Attempt, str]:
+def _fitting(question: Question, attempt: Attempt) -> tuple[Attempt, str]:
     """The one set that fits the grid, or the bounds, and a sentence on what else fits the grid."""
     fit: list[tuple[Array, set[tuple[float, ...]]]] = []
     possible: list[int] = []

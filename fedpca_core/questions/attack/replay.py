@@ -10,7 +10,6 @@ import pandas as pd
 
 from fedpca_core import attacks
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.arrays import Array
 from fedpca_core.attacks import scores
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
@@ -189,36 +188,34 @@ class Defences(Study[AttackSettings, pd.DataFrame]):
             row = yield from part(_defended(chosen, problem), *ends)
             rows.append({"defence": name, **row})
             yield Step(ends[1], name, pd.DataFrame(rows))
-        row = yield from part(_fewer_rounds(replace(settings, **_CLEAN), problem), 0.9, 1.0)
+        # Block Krylov needs fewer rounds, so fewer messages leak; its answers are plain products.
+        fewer = _defended(replace(settings, **_CLEAN), problem, "block_krylov")
+        row = yield from part(fewer, 0.9, 1.0)
         return pd.DataFrame([*rows, {"defence": "Fewer rounds (block Krylov)", **row}])
 
 
-def _defended(settings: AttackSettings, problem: Problem) -> Part[dict[str, object]]:
-    client = settings.client
+def _defended(
+    settings: AttackSettings, problem: Problem, method: str = "faps"
+) -> Part[dict[str, object]]:
+    """Only FAPS is replayed, and no sums; a method that comes to rest is read up to there."""
+    client, sums = settings.client, settings.secure_aggregation
     truth, stated = private_matrix(problem, client), stated_trace(problem, client)
-    trace, table = yield from part(attacked_run(problem, "faps", settings), 0.0, 0.05)
-    sine = float(table["sin_theta"].iloc[-1])
-    if settings.secure_aggregation:
-        return _row(sine, attacks.pooled(trace.transcript, client), truth, "sums")
-    linear = attacks.symmetric(trace.transcript, client, trace=stated)
-    found = yield from part(replayed(settings, problem, trace.transcript, 0.0), 0.05, 1.0)
-    row, searched = _row(sine, linear, truth, found.attack.ended), found.attack.evaluations
-    return row | {"replay_error": found.error, "evaluations": searched}
-
-
-def _fewer_rounds(settings: AttackSettings, problem: Problem) -> Part[dict[str, object]]:
-    """Block Krylov needs fewer rounds, so fewer messages leak; its answers are plain products."""
-    client = settings.client
-    truth, stated = private_matrix(problem, client), stated_trace(problem, client)
-    trace, table = yield from part(attacked_run(problem, "block_krylov", settings), 0.0, 0.9)
-    settled = np.flatnonzero(table["sin_theta"].to_numpy() <= _SETTLED)
-    rounds = int(settled[0]) if len(settled) else len(table) - 1
-    linear = attacks.symmetric(trace.transcript.until(rounds), client, trace=stated)
-    return _row(float(table["sin_theta"].iloc[rounds]), linear, truth, "products")
-
-
-def _row(sine: float, linear: Array, truth: Array, ended: str) -> dict[str, object]:
-    """A row of what is not replayed."""
-    error = scores.relative_error(linear, truth)
-    nothing = {"replay_error": np.nan, "evaluations": 0, "ended": ended}
-    return {"method_sine": sine, "linear_error": error} | nothing
+    trace, table = yield from part(attacked_run(problem, method, settings), 0.0, 0.05)
+    sines = table["sin_theta"].to_numpy(dtype=float)
+    rounds = len(sines) - 1
+    if method != "faps" and (sines <= _SETTLED).any():
+        rounds = int(np.argmax(sines <= _SETTLED))
+    view = trace.transcript.until(rounds)
+    read = attacks.pooled(view, client) if sums else attacks.symmetric(view, client, trace=stated)
+    row: dict[str, object] = {
+        "method_sine": float(sines[rounds]),
+        "linear_error": scores.relative_error(read, truth),
+        "replay_error": np.nan,
+        "evaluations": 0,
+        "ended": "sums" if sums else "products",
+    }
+    if method == "faps" and not sums:
+        found = yield from part(replayed(settings, problem, view, 0.0), 0.05, 1.0)
+        ended, searched = found.attack.ended, found.attack.evaluations
+        row |= {"replay_error": found.error, "evaluations": searched, "ended": ended}
+    return row

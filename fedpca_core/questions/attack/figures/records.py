@@ -244,10 +244,8 @@ def risk_map(swept: Swept, settings: AttackSettings) -> parts.Parts:
     """
     varied, kinds, key = VARIED[swept.parameter], list(at_risk.ROWS), f"at_risk_{swept.parameter}"
     columns = np.sort(dict([at_risk.AtRisk.along, at_risk.NoiseAtRisk.along])[swept.parameter])
-    values = np.full((len(kinds), len(columns)), np.nan)
-    for place, name in enumerate(kinds):
-        band = swept.band(name, "recovered")
-        values[place, np.searchsorted(columns, band.x)] = band.middle
+    middle = swept.of("recovered").groupby(["series", "value"])["result"].median().unstack()
+    values = middle.reindex(index=kinds, columns=columns).to_numpy(dtype=float)
     heat = Heat.of(
         "at-risk",
         *(values, kinds, [short(value) for value in columns]),

@@ -40,12 +40,11 @@ def tiles(records: Array, problem: Problem) -> AnyArray:
 
 def eigen_tiles(factor: Array, shown: int, shape: tuple[int, int]) -> AnyArray:
     """Directions as pictures around grey, the largest first; grey where there is none."""
-    pictures = np.full((shown, *shape), 0.5)
     if factor.shape[1]:
-        left, sizes = _directions(factor)
-        kept = min(shown, int((sizes > 1e-9 * sizes[0]).sum())) if sizes[0] > 0 else 0
-        pictures[:kept] = column_tiles(left[:, :kept], shape)
-    return pictures
+        factor, sizes = _directions(factor)
+        shown_of_it = int((sizes > 1e-9 * sizes[0]).sum()) if sizes[0] > 0 else 0
+        factor = factor[:, : min(shown, shown_of_it)]
+    return padded(column_tiles(factor, shape), shown)
 
 
 def _directions(factor: Array) -> tuple[Array, Array]:
