@@ -10,7 +10,7 @@ from fedpca_core import findings
 from fedpca_core.algorithms.one_round import Centralized, OneShot
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.deployment import CENTRINGS, Deployment
+from fedpca_core.attacks.attack import CENTRINGS, Deployment
 from fedpca_core.errors import require, require_choice, require_noise, require_whole
 from fedpca_core.problems.announced import FINE, PublicFacts
 from fedpca_core.protocol.algorithm import Algorithm

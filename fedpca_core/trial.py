@@ -15,10 +15,8 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import baselines, scores
-from fedpca_core.attacks.attack import USUAL, Attack, Effort
-from fedpca_core.attacks.belief import Belief
+from fedpca_core.attacks.attack import USUAL, Attack, Belief, Deployment, Effort
 from fedpca_core.attacks.counts import counted
-from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.attacks.registry import ATTACKS, ON_MATRICES, ON_RECORDS, fitting
 from fedpca_core.errors import InvalidInput

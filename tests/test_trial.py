@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import fedpca_core as fp
-from fedpca_core.attacks.attack import Effort
+from fedpca_core.attacks.attack import Deployment, Effort
 from fedpca_core.attacks.counts import counted
-from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Figure, Finding, Status, Target, in_short

@@ -6,7 +6,6 @@ need the private truth and serve the simulation's curves.
 """
 
 from fedpca_core.attacks import baselines, personal, scores, stationary
-from fedpca_core.attacks.collusion import collude
 from fedpca_core.attacks.differencing import Differencing, differencing, joined, records_behind
 from fedpca_core.attacks.lattice.records import Records, record_stages, records
 from fedpca_core.attacks.lattice.without_mean import records_without_mean
@@ -20,5 +19,5 @@ from fedpca_core.attacks.membership import (
     permitted_roc,
     theoretical_auc,
 )
-from fedpca_core.attacks.pooled import pooled, pooled_rounds
+from fedpca_core.attacks.pooled import collude, pooled, pooled_rounds
 from fedpca_core.attacks.replay.attack import Replay, Replaying, replay

@@ -6,7 +6,7 @@ because they provably do not. It never says that attacks have failed: for that t
 
 from dataclasses import dataclass
 
-from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.attack import Deployment
 from fedpca_core.attacks.membership import permitted_ranking
 from fedpca_core.findings import Target
 from fedpca_core.protocol.algorithm import Uploads

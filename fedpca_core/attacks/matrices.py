@@ -11,9 +11,15 @@ from typing import Any
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.attack import Effort, MatrixAttack, MatrixReading
-from fedpca_core.attacks.belief import Belief, arrived, unpacked
-from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.attack import (
+    Belief,
+    Deployment,
+    Effort,
+    MatrixAttack,
+    MatrixReading,
+    arrived,
+    unpacked,
+)
 from fedpca_core.attacks.differencing import joined
 from fedpca_core.attacks.lattice.records import records
 from fedpca_core.attacks.lattice.span import matrices_of_span

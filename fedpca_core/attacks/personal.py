@@ -21,7 +21,7 @@ from scipy.optimize import root
 
 from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.belief import mirrored
+from fedpca_core.attacks.attack import mirrored
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import polar, symmetric_part, tangent
 from fedpca_core.problems.personal_model import data_scale

@@ -3,17 +3,21 @@
 The server receives ``sum_i w_i S_i Z_i`` only, where Z_i is the frame client i answered last. With
 all clients in every round these sums speak of S alone. With changing participants each is an
 equation in *all* clients' matrices, and enough of them single out each client.
+
+Clients that pass their own messages to the server are subtracted from the sums, and with all but
+one client colluding what is left is that client's upload: a more telling transcript, which any
+attack can read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from fedpca_core.arrays import Array
+from fedpca_core.arrays import Array, Arrays
 from fedpca_core.attacks.linear import Estimate, LinearSystem, completion, is_single_precision
 from fedpca_core.errors import InvalidInput, check_client, require
-from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.protocol.transcript import Exchange, Transcript
 
 #: A sum of answers, the frames that were answered by client, and everybody's weights in it.
 _Sum = tuple[Array, dict[int, Array], Array]
@@ -140,3 +144,84 @@ def _with_sum(system: LinearSystem, one: _Sum, weights: Array) -> LinearSystem:
     # Seen from the frames: scaled by a weight they are no float32 numbers any more.
     single = all(map(is_single_precision, frames.values()))
     return replace(grown, single_precision=system.single_precision and single)
+
+
+# ------------------------------------------------------------------ clients that tell the server
+def collude(transcript: Transcript, told: Transcript, clients: Sequence[int]) -> Transcript:
+    """The server's view once the uploads of colluding clients are subtracted from every sum.
+
+    ``told`` has the colluders' uploads one by one: in a simulation, the same run without secure
+    aggregation, because messages do not depend on how they are added up.
+
+    Raises InvalidInput: a transcript without sums, a client that is named twice, a message missing
+    from the record, or nobody left to attack.
+    """
+    require(
+        len(set(clients)) == len(clients),
+        f"Each colluding client counts once, but the clients were {sorted(clients)}.",
+    )
+    require(
+        len(clients) < transcript.clients,
+        f"All {transcript.clients} clients collude, so nobody is left to attack; "
+        f"choose at most {transcript.clients - 1}.",
+    )
+    require(
+        all(0 <= client < transcript.clients for client in clients),
+        f"The colluding clients {sorted(clients)} are not all among the {transcript.clients} "
+        f"clients; choose numbers from 0 to {transcript.clients - 1}.",
+    )
+    kept = {client: _uploads(told, client) for client in clients}
+    latest: dict[int, Arrays] = {}
+    exchanges = []
+    for exchange in transcript.exchanges:
+        for client in clients:
+            if client not in exchange.participants:
+                continue
+            if exchange.round not in kept[client]:
+                raise InvalidInput(
+                    f"Client {client} took part in round {exchange.round} but tells nothing about "
+                    "it; give its uploads of every round it took part in."
+                )
+            latest[client] = kept[client][exchange.round]
+        exchanges.append(_subtract(exchange, latest, clients))
+    hidden = any(exchange.uploads is None for exchange in exchanges)
+    return replace(transcript, exchanges=tuple(exchanges), secure_aggregation=hidden)
+
+
+def _uploads(told: Transcript, client: int) -> dict[int, Arrays]:
+    return {
+        exchange.round: {name: array[row] for name, array in (exchange.uploads or {}).items()}
+        for exchange, row in told.seen(client)
+    }
+
+
+def _subtract(exchange: Exchange, latest: Mapping[int, Arrays], clients: Sequence[int]) -> Exchange:
+    exchange.check_recorded()
+    if exchange.sums is None:
+        raise InvalidInput(
+            "Collusion is about sums over clients, but the server received every client's own "
+            "upload already; attack these, or switch secure aggregation on."
+        )
+    honest = ~np.isin(exchange.participants, clients)
+    weights = exchange.sum_weights.copy()
+    rest: dict[str, Array] = dict(exchange.sums)
+    for client, statement in latest.items():
+        for name, message in statement.items():
+            rest[name] = rest[name] - weights[client] * message
+        weights[client] = 0.0
+    left = np.flatnonzero(weights > 0)
+    participants = exchange.participants[honest]
+    uploads = None
+    if len(left) <= 1 and len(participants) <= 1:
+        uploads = {
+            name: array[None][: len(participants)] / (weights[left[0]] if len(left) else 1.0)
+            for name, array in rest.items()
+        }
+    return replace(
+        exchange,
+        participants=participants,
+        weights=exchange.weights[honest],
+        uploads=uploads,
+        sums=rest,
+        sum_weights=weights,
+    )

@@ -4,8 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from fedpca_core.attacks.attack import Attack, MatrixAttack, RecordsAttack
-from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.attack import Attack, Deployment, MatrixAttack, RecordsAttack
 from fedpca_core.attacks.lattice.apart import LATTICE_ATTACKS
 from fedpca_core.attacks.matrices import MATRIX_ATTACKS
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.attacks.belief import mirrored
+from fedpca_core.attacks.attack import mirrored
 from fedpca_core.attacks.linear import check_took_part
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar, remove_span

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.attack import Deployment
 from fedpca_core.errors import check_client
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.algorithm import Algorithm

@@ -11,7 +11,7 @@ import pytest
 import fedpca_core as fp
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.algorithms.noisy import Noisy
-from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.attack import Deployment
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import orthonormalise, procrustes
 from fedpca_core.privacy import account

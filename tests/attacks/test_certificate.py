@@ -9,7 +9,7 @@ import pytest
 
 from fedpca_core import attacks
 from fedpca_core.attacks.lattice import certificate as judged
-from fedpca_core.attacks.lattice import known_error, polish
+from fedpca_core.attacks.lattice import polish
 from fedpca_core.attacks.lattice.certificate import Certificate, certify
 from fedpca_core.attacks.lattice.directions import Attempt
 from fedpca_core.attacks.lattice.records import _question
@@ -94,7 +94,7 @@ def test_few_entries_are_no_evidence(monkeypatch: Patch) -> None:
     monkeypatch.setattr(judged, "is_exact", lambda *_: True)
 
     def refuses() -> bool:
-        found = certified(rows, nearest, error / known_error.FARTHEST)
+        found = certified(rows, nearest, error / polish.FARTHEST)
         assert found.valid or "with a chance of up to" in found.note
         return not found.valid
 

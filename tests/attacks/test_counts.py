@@ -9,8 +9,8 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.attacks import counts
+from fedpca_core.attacks.attack import Deployment
 from fedpca_core.attacks.counts import counted
-from fedpca_core.attacks.deployment import Deployment
 from fedpca_core.findings import Target
 from fedpca_core.problems.announced import PublicFacts
 from fedpca_core.steps import outcome

@@ -7,7 +7,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core import attacks
-from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.attack import Deployment
 from fedpca_core.attacks.lattice.span import matrices_of_span
 from fedpca_core.findings import Status, Target
 from fedpca_core.problems.announced import PublicFacts

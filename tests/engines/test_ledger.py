@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("flwr", reason="Flower is optional: pip install -r requirements-flower.txt")
 
 import fedpca_core as fp
-from fedpca_core.attacks.belief import unpacked
+from fedpca_core.attacks.attack import unpacked
 from fedpca_core.errors import InvalidInput
 from fedpca_core.gaussian_privacy import epsilon_of
 from fedpca_core.privacy.on_grid import SLACK

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedpca_core.attacks.attack import USUAL
-from fedpca_core.attacks.belief import Belief
+from fedpca_core.attacks.attack import USUAL, Belief
 from fedpca_core.attacks.lattice.apart import LATTICE_ATTACKS, USUAL_STEPS
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.errors import InvalidInput

@@ -14,7 +14,7 @@ rotation, as long as there are fewer records than features. In the order of read
               or e_j^T Q are the unit vectors of the dual    reduction.short_vectors
         X <- round B Q^T + mu 1^T, refit Q, ever more rows   polish.settle
         certified if X gives B back to its known error       certificate.certify
-            and nothing else does                            known_error.nothing_else_fits
+            and nothing else does                            polish.nothing_else_fits
     of all matrices that the server had, the first that is   apart.take_apart
 
 What differs where less, or more, is known:

@@ -7,9 +7,7 @@ from functools import partial
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.attack import Effort, RecordsAttack
-from fedpca_core.attacks.belief import Belief
-from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.attack import Belief, Deployment, Effort, RecordsAttack
 from fedpca_core.attacks.lattice.codes import are_codes, records_of_codes
 from fedpca_core.attacks.lattice.records import Records, record_stages
 from fedpca_core.attacks.lattice.without_mean import records_without_mean

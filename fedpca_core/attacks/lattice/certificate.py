@@ -13,8 +13,16 @@ import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.lattice.directions import Attempt, Question
-from fedpca_core.attacks.lattice.known_error import apart_by, farthest, is_exact, nothing_else_fits
-from fedpca_core.attacks.lattice.polish import TOLERANCE, Settled, chance, settle
+from fedpca_core.attacks.lattice.polish import (
+    TOLERANCE,
+    Settled,
+    apart_by,
+    chance,
+    farthest,
+    is_exact,
+    nothing_else_fits,
+    settle,
+)
 from fedpca_core.settings import plural
 
 #: A wrong rotation must pass with a chance below this (decimal logarithm).

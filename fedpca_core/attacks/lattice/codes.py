@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.deployment import Deployment
-from fedpca_core.attacks.lattice.known_error import FARTHEST
+from fedpca_core.attacks.attack import Deployment
+from fedpca_core.attacks.lattice.polish import FARTHEST
 from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.attacks.low_rank import Factor
 

@@ -17,7 +17,7 @@ import numpy as np
 from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.attacks.lattice.certificate import Certificate, certify
 from fedpca_core.attacks.lattice.directions import Attempt, Question, attempts
-from fedpca_core.attacks.lattice.known_error import SUBTRACTED
+from fedpca_core.attacks.lattice.polish import SUBTRACTED
 from fedpca_core.attacks.lattice.reduction import sieve
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.errors import InvalidInput, require

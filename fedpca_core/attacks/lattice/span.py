@@ -22,7 +22,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.belief import mirrored
+from fedpca_core.attacks.attack import mirrored
 from fedpca_core.attacks.lattice.reduction import reduce_whole
 from fedpca_core.attacks.linear import is_single_precision
 from fedpca_core.attacks.low_rank import ROUNDING, Factor

@@ -25,15 +25,16 @@ import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
 from fedpca_core.attacks.lattice.certificate import Certificate, exact_combinations, unit_vectors
-from fedpca_core.attacks.lattice.known_error import (
+from fedpca_core.attacks.lattice.polish import (
     SUBTRACTED,
+    TOLERANCE,
     apart_by,
+    chance_of_window,
     farthest,
     is_exact,
     nothing_else_fits,
     refitted,
 )
-from fedpca_core.attacks.lattice.polish import TOLERANCE, chance_of_window
 from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.attacks.lattice.reduction import Reduced, Sieved, reduce_generators, sieve
 from fedpca_core.attacks.low_rank import Factor

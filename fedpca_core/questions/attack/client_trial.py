@@ -14,8 +14,7 @@ import pandas as pd
 from fedpca_core import attacks
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.attack import Effort
-from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.attack import Deployment, Effort
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.findings import Finding
 from fedpca_core.problems import Problem, without_record

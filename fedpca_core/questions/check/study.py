@@ -13,9 +13,7 @@ import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.attack import Effort
-from fedpca_core.attacks.belief import Belief
-from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.attack import Belief, Deployment, Effort
 from fedpca_core.attacks.registry import ON_MATRICES, searching
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.findings import Finding, Target, frame

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
-from fedpca_core.attacks.belief import Belief
+from fedpca_core.attacks.attack import Belief
 from fedpca_core.errors import require
 from fedpca_core.findings import Figure, Finding, Status, Target
 from fedpca_core.linalg.stiefel import largest_sine

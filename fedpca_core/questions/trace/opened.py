@@ -15,9 +15,7 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.algorithms.ssi import SSI
 from fedpca_core.arrays import AnyArray, Array
-from fedpca_core.attacks.attack import Effort
-from fedpca_core.attacks.belief import Belief
-from fedpca_core.attacks.deployment import Deployment
+from fedpca_core.attacks.attack import Belief, Deployment, Effort
 from fedpca_core.attacks.registry import ATTACKS, searching
 from fedpca_core.errors import InvalidInput, check_client
 from fedpca_core.findings import TARGETS, Finding, frame, in_short

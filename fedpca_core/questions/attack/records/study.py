@@ -10,7 +10,7 @@ import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
-from fedpca_core.attacks.belief import arrived, unpacked
+from fedpca_core.attacks.attack import arrived, unpacked
 from fedpca_core.attacks.lattice.certificate import Certificate
 from fedpca_core.errors import InvalidInput, check_client, require
 from fedpca_core.findings import Finding
