@@ -62,13 +62,11 @@ def take_apart(
         return last
 
     low, high = 0, len(factors) - 1
-    first: Records = yield from tried(low)
-    if first.round is not None or low == high:
-        return first
-    best: Records = yield from tried(high)
-    if best.round is None:
+    best: Records = yield from tried(low)
+    if best.round is not None or low == high:
         return best
-    while high - low > 1:
+    best = yield from tried(high)
+    while best.round is not None and high - low > 1:
         middle = (low + high) // 2
         between: Records = yield from tried(middle)
         if between.round is None:

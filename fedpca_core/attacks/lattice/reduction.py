@@ -102,11 +102,6 @@ class Reduced(NamedTuple):
     noise: float
 
 
-def work(rows: int, dimension: int) -> float:
-    """Work of one reduction, in units of which the library does about 10^9 a second (measured)."""
-    return float(rows) * float(dimension) ** 4
-
-
 def reduce_generators(rows: Array, epsilon: float) -> Reduced:
     """Reduce the lattice that rows, (count, dimension), generate; they are more than dimensions.
 

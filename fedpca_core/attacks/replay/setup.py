@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.algorithms.faps.faps import FAPS
-from fedpca_core.arrays import Array, Arrays
+from fedpca_core.arrays import Array
 from fedpca_core.attacks.baselines import scaled_identity
 from fedpca_core.attacks.linear import is_single_precision
 from fedpca_core.attacks.replay.client import Candidate, Entries, FapsReplay, Message, complement
@@ -37,13 +37,6 @@ class Leak:
     penalty: float
     #: (features - components, components) float64: S_i between the first broadcast and the rest.
     block: Array
-
-    @classmethod
-    def of(cls, first: Message) -> Leak:
-        """Read ``Y_1 = beta_i Z + (I - Z Z^T) S_i Z``, where Z is the first unit vectors."""
-        components = first.frame.shape[1]
-        penalty = float(np.trace(first.upload[:components])) / components
-        return cls(penalty, first.upload[components:])
 
     def impose(self, matrix: Array, asked: int = 0) -> Array:
         """The matrix with the leaked block in place.
@@ -75,10 +68,15 @@ class Setup:
         seeded: bool,
         noise: float,
     ) -> None:
-        messages = [
-            Message(exchange.round, exchange.downlink["frame"], _product(exchange.uploads)[row])
-            for exchange, row in transcript.seen(client)
-        ]
+        messages = []
+        for exchange, row in transcript.seen(client):
+            if exchange.uploads is None or "product" not in exchange.uploads:
+                raise InvalidInput(
+                    "Replaying FAPS needs the client's uploads called 'product', and this "
+                    "transcript has none; choose the algorithm that was run."
+                )
+            sent = exchange.downlink["frame"], exchange.uploads["product"][row]
+            messages.append(Message(exchange.round, *sent))
         single = is_single_precision(messages[0].frame)
         leaking = seeded and not algorithm.private_start
         # Rounding or noise in round 1 would be frozen into S, so there the leak is only a start.
@@ -101,7 +99,9 @@ class Setup:
                 self.asked = asked if asked == first.shape[1] else 0
             turn = self.basis.T
             messages = [Message(one.round, turn @ one.frame, turn @ one.upload) for one in messages]
-            self.leak = Leak.of(messages[0])
+            # Y_1 = beta_i Z + (I - Z Z^T) S_i Z, where Z is the first unit vectors now.
+            p, upload = first.shape[1], messages[0].upload
+            self.leak = Leak(float(np.trace(upload[:p])) / p, upload[p:])
         self.model = model = FapsReplay(
             algorithm,
             transcript,
@@ -177,15 +177,6 @@ class Setup:
         if self.model.fit_frame:
             frame = uniform_frame(generator, features, self.model.components)
         return Candidate(matrix, penalty, frame)
-
-
-def _product(uploads: Arrays | None) -> Array:
-    if uploads is None or "product" not in uploads:
-        raise InvalidInput(
-            "Replaying FAPS needs the client's uploads called 'product', and this transcript has "
-            "none; choose the algorithm that was run."
-        )
-    return uploads["product"]
 
 
 def read_span(frames: Sequence[Array], uploads: Sequence[Array]) -> tuple[Array, int, int] | None:
