@@ -29,13 +29,8 @@ from fedpca_core.study.parts import About, Caption, Part, Parts, words
 from fedpca_core.study.pca_settings import FINER, IMAGES, AttackSettings, ConvergeSettings
 from fedpca_core.study.study import Study
 
-STUDY, RECORDS, REPLAY, MODELS = (
-    ClientReconstruction(),
-    ClientRecords(),
-    ReplayAttack(),
-    SentModels(),
-)
-RISK, NOISE = at_risk.AtRisk(), at_risk.NoiseAtRisk()
+STUDY, RECORDS, REPLAY = ClientReconstruction(), ClientRecords(), ReplayAttack()
+RISK, NOISE, MODELS = at_risk.AtRisk(), at_risk.NoiseAtRisk(), SentModels()
 #: What decides about the records and stands in no sidebar.
 SETTING = ("records_per_client", "fine", "joined", "mean_known", "grid_known", "once", "unmask")
 #: Dials side by side.
