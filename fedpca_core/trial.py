@@ -209,8 +209,6 @@ def trial(
     """Run every attack of the registry that fits, or one of them.
 
     Args:
-        view: What the server saw.
-        deployment: What else everybody knows.
         truth: With it attacks are compared, and the one that came closest counts.
         effort: Of attacks that search; what it leaves is left waiting.
         thorough: False: the messages are read in the first way that fits, and searched.

@@ -158,7 +158,10 @@ def _equations(
         if not (before.exact and after.exact):
             continue
         at, centre = before.frame, messages[after.round][0]
-        slope = _slope(at, after.frame, algorithm.step)
+        # The retraction inverted: the tangent gradient that leads from one frame to the next.
+        turn = at.T @ after.frame
+        stretch = np.asarray(solve_sylvester(turn, turn.T, 2 * np.eye(len(turn))), dtype=float)
+        slope = (at - after.frame @ symmetric_part(stretch)) / algorithm.step
         found.append((at, -(slope - tangent(at, tangent(centre, at)) / variance) / scale))
     return found
 
@@ -245,10 +248,3 @@ def _solve(round_: int, centre: Array, sent: Array, guess: Array | None) -> Fram
     raw = centre @ (aligned + turn) + outer @ inverse
     residual = float(np.abs(raw.T @ raw - np.eye(components)).max())
     return FrameOfRound(round_, polar(raw), residual)
-
-
-def _slope(before: Array, after: Array, step: float) -> Array:
-    """Invert the retraction: the tangent gradient that leads from one frame to the next."""
-    turn = before.T @ after
-    stretch = np.asarray(solve_sylvester(turn, turn.T, 2 * np.eye(len(turn))), dtype=float)
-    return np.asarray((before - after @ symmetric_part(stretch)) / step, dtype=float)

@@ -170,29 +170,23 @@ def collude(transcript: Transcript, told: Transcript, clients: Sequence[int]) ->
         f"The colluding clients {sorted(clients)} are not all among the {transcript.clients} "
         f"clients; choose numbers from 0 to {transcript.clients - 1}.",
     )
-    kept = {client: _uploads(told, client) for client in clients}
+    seen = {client: {one.round: (one, row) for one, row in told.seen(client)} for client in clients}
     latest: dict[int, Arrays] = {}
     exchanges = []
     for exchange in transcript.exchanges:
         for client in clients:
             if client not in exchange.participants:
                 continue
-            if exchange.round not in kept[client]:
+            if exchange.round not in seen[client]:
                 raise InvalidInput(
                     f"Client {client} took part in round {exchange.round} but tells nothing about "
                     "it; give its uploads of every round it took part in."
                 )
-            latest[client] = kept[client][exchange.round]
+            one, row = seen[client][exchange.round]
+            latest[client] = {name: array[row] for name, array in (one.uploads or {}).items()}
         exchanges.append(_subtract(exchange, latest, clients))
     hidden = any(exchange.uploads is None for exchange in exchanges)
     return replace(transcript, exchanges=tuple(exchanges), secure_aggregation=hidden)
-
-
-def _uploads(told: Transcript, client: int) -> dict[int, Arrays]:
-    return {
-        exchange.round: {name: array[row] for name, array in (exchange.uploads or {}).items()}
-        for exchange, row in told.seen(client)
-    }
 
 
 def _subtract(exchange: Exchange, latest: Mapping[int, Arrays], clients: Sequence[int]) -> Exchange:

@@ -34,8 +34,13 @@ def records(result: RecordsTaken, settings: AttackSettings) -> parts.Parts:
     yield "  \n".join(headline(m, result, settings) for m in result.found)
     rounds = max(len(one.directions) for one in result.found.values()) - 1
     pictured = result.rows is None
-    if not pictured:
-        yield from _tables(result)
+    for method, one in result.found.items():
+        if one.table is not None:
+            yield (
+                f"**Rows recovered from {METHODS[method].title}** (green: the client's own value, "
+                "which only a simulation can tell)"
+            )
+            yield parts.Rows(one.table, one.exact_cells)
     yield parts.Chart(
         "records_view",
         [panel(result, settings)],
@@ -148,16 +153,6 @@ def panel(result: RecordsTaken, settings: AttackSettings) -> Panel:
         baselines=(Baseline(f"records to be found: {result.records}", float(result.records)),),
         description=f"How many directions of the matrix of {whose} the server holds after a round.",
     )
-
-
-def _tables(result: RecordsTaken) -> parts.Parts:
-    for method, one in result.found.items():
-        if one.table is not None:
-            yield (
-                f"**Rows recovered from {METHODS[method].title}** (green: the client's own value, "
-                "which only a simulation can tell)"
-            )
-            yield parts.Rows(one.table, one.exact_cells)
 
 
 # ---------------------------------------------------------------------- the record that joined
