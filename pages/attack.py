@@ -157,11 +157,6 @@ def part(title: str, lead: str, *switches: str) -> DeltaGenerator:
     return folded
 
 
-def dials(*names: str) -> None:
-    with st.container(**BESIDE):
-        controls.draw(*names)
-
-
 def study(one: Study[Any, Any], figures: Callable[..., Parts], data: OwnData | None) -> None:
     settings = controls.settings()
     if one.wanted(settings):
@@ -181,14 +176,16 @@ READ: Mapping[str, tuple[Callable[[Any], list[Part]], Callable[[Any, Any], Parts
 }
 
 with part("The adversary who replays", "attack-replay", "replay", "defences"):
-    dials("replay", "seeded", "defences", "budget")
+    with st.container(**BESIDE):
+        controls.draw("replay", "seeded", "defences", "budget")
     study(REPLAY, covariance.replayed, data)
     settings = controls.settings()
     if settings.replay and not REPLAY.wanted(settings):
         layout.sentence(REPLAY.obstacle(settings), kind="note")
     study(Defences(), covariance.defended, data)
 with part("One more record", "attack-newcomer", "differencing"):
-    dials("differencing", "record")
+    with st.container(**BESIDE):
+        controls.draw("differencing", "record")
     study(OneMoreRecord(), of_records.joined_record, data)
 with part("What is at risk?", "attack-risk", "at_risk"):
     controls.parameter("at_risk")

@@ -83,10 +83,6 @@ class Deployment:
         """Whether messages are off by the rounding of float64 and nothing else."""
         return self.dtype == "float64" and self.upload_noise == 0 and self.guarantee is None
 
-    @property
-    def on_a_grid(self) -> bool:
-        return self.records is not None
-
     def held(self, client: int) -> int:
         """Records behind the matrix that the messages of a client tell of: its own, or all."""
         return int(self.samples.sum()) if self.sums else int(self.samples[client])

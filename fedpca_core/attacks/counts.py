@@ -58,7 +58,7 @@ def _opened(d: Deployment, client: int) -> dict[Target, str]:
 def _closed(d: Deployment, client: int) -> dict[Target, str]:
     found = {}
     tied = 0 if d.centring == "none" else 1
-    if not d.on_a_grid and d.held(client) >= _ROTATED + tied:
+    if d.records is None and d.held(client) >= _ROTATED + tied:
         found[Target.RECORDS] = (
             "all that is sent is made of second moments, which stay the same when records are "
             "turned among each other, and real numbers lie on no grid that tells by how much"

@@ -232,7 +232,7 @@ def _replayed(
         evaluations=effort.evaluations,
     )
     # Of real numbers nothing but the fit tells.
-    best, close = np.inf, _CLOSE if deployment.on_a_grid else 0.0
+    best, close = np.inf, _CLOSE if deployment.records else 0.0
     clock = time.monotonic()
     for count, stage in enumerate(search, 1):
         took, clock = time.monotonic() - clock, time.monotonic()
@@ -287,7 +287,7 @@ def _spanned(deployment: Deployment, client: int) -> str:
     d = deployment
     if refused := _sends(Uploads.EIGENVECTORS)(d, client):
         return refused
-    if not d.on_a_grid or not d.grid_known:
+    if d.records is None or not d.grid_known:
         return "the records are on no announced grid, which tells them from their span"
     if d.centring not in ("none", "announced"):
         return "the mean that was subtracted is not told, and the records lie beside the span"

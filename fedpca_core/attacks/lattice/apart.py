@@ -126,7 +126,7 @@ def _codes(
 
 def _few(deployment: Deployment, client: int) -> str:
     """Why there are too many records for a lattice, or no grid."""
-    if not deployment.on_a_grid:
+    if deployment.records is None:
         return "the records are real numbers, which lie on no grid"
     if deployment.rank(client) >= deployment.features:
         return (
