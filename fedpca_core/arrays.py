@@ -36,14 +36,12 @@ def put(arrays: Arrays, clients: IntArray, rows: Arrays) -> dict[str, Array]:
     """Return ``arrays`` with the rows of ``clients`` replaced (see `take`), in a new mapping."""
     if len(clients) == _rows(arrays):
         return dict(rows)
-    result: dict[str, Array] = {}
-    for name, array in arrays.items():
-        updated = array.copy()
-        updated[clients] = rows[name]
-        result[name] = updated
+    result = {name: array.copy() for name, array in arrays.items()}
+    for name, array in result.items():
+        array[clients] = rows[name]
     return result
 
 
 def _rows(arrays: Arrays) -> int | None:
     """Length of the client axis; None where clients keep nothing."""
-    return next((array.shape[0] for array in arrays.values()), None)
+    return next((len(array) for array in arrays.values()), None)

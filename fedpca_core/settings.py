@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any, ClassVar, NoReturn, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 from urllib.parse import urlencode
 
 from fedpca_core.errors import InvalidInput, encodable, require
@@ -72,7 +72,7 @@ class Parameter:
             changes = {"low": None, "high": None, "step": None} | changes
         narrower = replace(self, **changes)
         for value in narrower._ends():
-            self.check(value)
+            self._check_one(value)
         narrower.check(narrower.default)
         return narrower
 
@@ -102,12 +102,10 @@ class Parameter:
         """The allowed value nearest to one that another page took; None where nothing is near."""
         with suppress(InvalidInput):
             return self.check(value)
-        if self.choices or isinstance(value, str | bool | tuple | list):
+        ends = list(self._ends())
+        if self.choices or not ends or isinstance(value, str | bool | tuple | list):
             return None
-        ends = [float(end) for end in self._ends()]
-        if not ends:
-            return None
-        best = min(max(float(value), ends[0]), ends[-1])
+        best = min(max(float(value), float(ends[0])), float(ends[-1]))
         if self.grid:
             best = min(self.grid, key=lambda entry: (abs(entry - best), entry))
         return self._number(best)
@@ -150,7 +148,7 @@ class Parameter:
     def text(self, value: Value) -> str:
         """A single value as a link and the screen show it."""
         if isinstance(value, bool):
-            return "true" if value else "false"
+            return str(value).lower()
         if isinstance(value, str):
             return self.choices.get(value, value)
         if not isinstance(value, tuple) and value in self.names:
@@ -185,15 +183,14 @@ class Parameter:
         """Return ``value`` in the parameter's type, or raise the sentence that names the remedy."""
         if self.many and isinstance(value, Sequence) and not isinstance(value, str):
             return tuple(self._check_one(part) for part in value)
-        return self._refuse(value) if self.many else self._check_one(value)
+        return self._check_one(value, fits=not self.many)
 
-    def _check_one(self, value: Any) -> Any:
-        found = self._found(value)
-        return self._refuse(value) if found is None else found
-
-    def _refuse(self, value: Any) -> NoReturn:
-        quoted = f"“{said(value)}”" if isinstance(value, str) else said(value)
-        raise InvalidInput(f"{self.label} cannot be {quoted}: it must be {self.allowed()}.")
+    def _check_one(self, value: Any, fits: bool = True) -> Any:
+        found = self._found(value) if fits else None
+        if found is None:
+            quoted = f"“{said(value)}”" if isinstance(value, str) else said(value)
+            raise InvalidInput(f"{self.label} cannot be {quoted}: it must be {self.allowed()}.")
+        return found
 
     def _found(self, value: Any) -> Any:
         """A single value in the parameter's type; None where it does not fit."""
@@ -306,14 +303,10 @@ def declared(described: Parameter, default: Value | None = None, **narrower: Any
 
 
 def _declared(
-    default: Value,
-    label: str,
-    choices: Mapping[str, str] | None = None,
-    *,
-    key: str = "",
-    **more: Any,
+    default: Value, label: str, choices: Mapping[str, str] | None = None, **more: Any
 ) -> Any:
-    return declared(Parameter(default, key, label, choices=choices or {}, **more))
+    more = {"key": "", "choices": choices or {}} | more
+    return declared(Parameter(default, label=label, **more))
 
 
 def number(
@@ -340,9 +333,8 @@ class LinkRead:
 
     ``notes`` say what is used instead where only the view is at stake, or a name means nothing.
     ``refused`` are the fields whose value asks for another run than any there is, by name: the
-    sentence, and the nearest value that fits. Nobody may compute anything from the configuration
-    while there are any, for its answer would be about something else than was asked. ``faults``
-    are the sentences of all of these.
+    sentence, and the nearest value that fits; nobody may compute anything from the configuration
+    while there are any. ``faults`` are the sentences of all of these.
     """
 
     configuration: Any
@@ -358,9 +350,9 @@ S = TypeVar("S", bound="Settings")
 class Settings:
     """Base of all configurations: frozen, versioned, JSON, seed included.
 
-    Subclasses set `kind` and declare their fields with `choice`, `scale`, `number`, `switch` and
-    `text`; what a field means to a visitor is said in `help.toml`, and what it may be mostly in
-    `values.toml`. One object is the link, the key of the cache, the file and the download.
+    Subclasses set `kind` and declare fields with `choice`, `scale`, `number`, `switch` and `text`;
+    `help.toml` says what they mean to a visitor, `values.toml` mostly what they may be. One object
+    is the link, the key of the cache, the file and the download.
     """
 
     kind: ClassVar[str] = ""
@@ -400,17 +392,16 @@ class Settings:
 
     # ------------------------------------------------------------------ out
     def as_dict(self) -> dict[str, Any]:
-        return {name: _plain(getattr(self, name)) for name in self.parameters()}
+        """All fields; a text for infinity, which JSON has not."""
+        values = {name: getattr(self, name) for name in self.parameters()}
+        return {name: INFINITY if value == math.inf else value for name, value in values.items()}
 
     def to_json(self) -> str:
         return json.dumps({"kind": self.kind, "version": self.version} | self.as_dict(), indent=2)
 
     def changed(self) -> dict[str, Value]:
-        return {
-            name: getattr(self, name)
-            for name, description in self.parameters().items()
-            if getattr(self, name) != description.default
-        }
+        described, values = self.parameters(), vars(self)
+        return {name: values[name] for name in described if values[name] != described[name].default}
 
     def query(self, *, complete: bool = False) -> dict[str, str | list[str]]:
         """The link's parameters: changed fields under their short keys.
@@ -505,17 +496,13 @@ class Settings:
     def _read(cls, content: Mapping[str, Any], names: Mapping[str, str]) -> LinkRead:
         parameters = cls.parameters()
         values: dict[str, Any] = {}
-        notes: list[str] = []
-        faults: list[str] = []
         refused: dict[str, tuple[str, Value]] = {}
-        known: dict[str, Any] = {}
-        for key, value in content.items():
-            if key in names:
-                known[names[key]] = value
-            else:
-                unknown = f"There is no setting called “{said(key)}”"
-                notes.append(f"{unknown}; it was left out.")
-                faults.append(f"{unknown}; correct or remove it.")
+        known = {names[key]: value for key, value in content.items() if key in names}
+        unknown = [
+            f"There is no setting called “{said(key)}”" for key in content if key not in names
+        ]
+        notes = [f"{each}; it was left out." for each in unknown]
+        faults = [f"{each}; correct or remove it." for each in unknown]
         for name, value in cls._filled(known).items():
             description = parameters[name]
             try:
@@ -544,10 +531,3 @@ def _carried(settings: Settings, other: type[Settings]) -> Settings:
     shared = other.parameters().keys() & settings.parameters().keys()
     near = {name: other.parameters()[name].nearest(getattr(settings, name)) for name in shared}
     return other(**{name: value for name, value in near.items() if value is not None})
-
-
-def _plain(value: Value) -> Any:
-    """A value as JSON has it: lists for tuples, a text for infinity."""
-    if isinstance(value, tuple):
-        return list(value)
-    return INFINITY if value == math.inf else value

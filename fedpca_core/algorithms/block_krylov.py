@@ -40,10 +40,8 @@ class BlockKrylov(SSI):
     the server takes the clients of each round for all, which mixes different matrices and leaves
     an error floor.
 
-    Args:
-        components: Columns p of a probe and of the estimate.
-        blocks: The basis restarts from its 2p leading Ritz vectors when it holds this many blocks
-            of p.
+    ``blocks``: So many blocks of p columns the basis holds when it restarts from its 2p leading
+        Ritz vectors.
     """
 
     title: ClassVar[str] = "Block Krylov"
@@ -178,7 +176,6 @@ METHODS = (
         key="block_krylov",
         title="Block Krylov",
         algorithm=BlockKrylov,
-        make=lambda settings: BlockKrylov(settings.components),
         # A basis that never restarts keeps all probes orthogonal: the run costs one product.
         make_private=lambda settings: BlockKrylov(
             settings.components, max(BlockKrylov.blocks, settings.products)
@@ -191,7 +188,6 @@ METHODS = (
         key="block_krylov_centred",
         title=CentredBlockKrylov.title,
         algorithm=CentredBlockKrylov,
-        make=lambda settings: CentredBlockKrylov(settings.components),
         look=Look("#7d1a33", "#ffb3c3", "dashdot", "triangle-down"),
         compared=False,  # of records with one more column
         attacked=True,

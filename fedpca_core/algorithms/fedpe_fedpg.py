@@ -29,8 +29,7 @@ class FedPE(ConsensusADMM):
 
     Wire and shared parameters: `ConsensusADMM`; T_i never travels.
 
-    Args:
-        surrogate: Whether the orthonormality surrogate and its multiplier T_i take part.
+    ``surrogate``: Whether the orthonormality surrogate and its multiplier T_i take part.
     """
 
     title: ClassVar[str] = "FedPE"
@@ -112,13 +111,11 @@ class FedPG(ConsensusADMM):
 
     Wire and shared parameters: `ConsensusADMM`.
 
-    Args:
-        projection: {"stiefel", "printed"}: Tangent projection of the gradient G. Corrected here:
-            ``G - U sym(U^T G)``. The printed ``G - U (U^T G)`` (eq. 17) belongs to functions of the
-            span alone, but F_i compares matrices; it deletes the only force that can turn U_i back
-            on Z, Y_i grows without end and the run drifts away after first coming close.
-        retraction: {"qr", "polar"}: R; both return U unchanged at a zero step (QR with a positive
-            diagonal).
+    ``projection``, {"stiefel", "printed"}: Tangent projection of the gradient G. Corrected here:
+        ``G - U sym(U^T G)``. The printed ``G - U (U^T G)`` (eq. 17) belongs to functions of the
+        span alone, but F_i compares matrices; it deletes the only force that can turn U_i back on
+        Z, Y_i grows without end and the run drifts away after first coming close.
+    ``retraction``, {"qr", "polar"}: R; both return U unchanged at a zero step.
     """
 
     title: ClassVar[str] = "FedPG"
@@ -156,7 +153,7 @@ METHODS = (
         key="fedpe",
         title="FedPE",
         algorithm=FedPE,
-        make=lambda settings: FedPE(settings.components, penalty_factor=settings.rho_factor),
+        made=lambda settings: FedPE(settings.components, penalty_factor=settings.rho_factor),
         look=Look("#4d7c0f", "#a3d65c", "solid", "triangle-up"),
         refusal=_REFUSAL,
     ),
@@ -164,7 +161,7 @@ METHODS = (
         key="fedpg",
         title="FedPG",
         algorithm=FedPG,
-        make=lambda settings: FedPG(settings.components, penalty_factor=settings.rho_factor),
+        made=lambda settings: FedPG(settings.components, penalty_factor=settings.rho_factor),
         look=Look("#0b6f99", "#5ecbf0", "longdashdot", "star"),
         refusal=_REFUSAL,
     ),

@@ -34,19 +34,17 @@ class FedPower(Algorithm):
     is not the broadcast and alignment needs it.
 
     Args:
-        components: k, dimension of the subspace sought.
-        columns: r >= k, columns of the iterate; None means k.
-        products: T, local products of the whole run. Communications follow from the schedule.
-        period: p, products before the first communication.
-        decay: Gaps p, p-1, ..., 1, 1, ... (the paper's experiments) instead of p, p, p, ...
+        components, columns: k, dimension of the subspace sought, and r >= k, columns of the
+            iterate; None means k.
+        products, period, decay: T, p and the rule of `local_products.synchronisation_times`;
+            the paper's experiments have decaying gaps.
         alignment: Rotate every upload onto the reference machine's (orthogonal Procrustes, "OPT").
         noise: nu, standard deviation per entry for a machine with the mean number of samples;
             machine i adds nu (mean m)/m_i, in proportion to its sensitivity. 0 switches the noise
             off.
         draws: K machines drawn with replacement at each communication, with probabilities w_i;
             None: all take part, unless the run's participation is below 1.
-        literal: Upload the own frame always, as the paper's listing does, even where the server
-            knows it.
+        literal: Upload the own frame always, as the paper lists it, even where the server knows it.
         reference: Machine that is aligned to: without it no round ends, but it is averaged only
             when drawn.
         public: The reference's records are public: machines align by themselves and upload no
@@ -177,7 +175,7 @@ METHODS = (
         key="fedpower",
         title="FedPower",
         algorithm=FedPower,
-        make=lambda settings: FedPower(settings.components),
+        made=lambda settings: FedPower(settings.components),
         make_private=lambda settings: FedPower(
             components=settings.components,
             columns=settings.components + settings.surplus,

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import accumulate, chain, repeat, takewhile
 
 import numpy as np
 
@@ -15,13 +16,10 @@ from fedpca_core.streams import Streams
 
 
 def synchronisation_times(products: int, period: int, decay: bool) -> tuple[int, ...]:
-    """Local products after which the machines upload (FedPower, section 3).
+    """After which of T local products, counted from 1, the machines upload (FedPower, section 3).
 
-    ``products``: T, local products of the whole run, counted from 1.
-    ``period``: p, products before the first upload.
-    ``decay``: Gaps p, p-1, ..., 2, 1, 1, ... instead of p, p, p, ...
-
-    Returns tuple of int: increasing times in 1..T; T itself need not be among them.
+    Gaps are p, p, p, ... (``period``), or with ``decay`` p, p-1, ..., 2, 1, 1, ...; T itself need
+    not be among them.
     """
     require(products >= 1, f"A run makes at least 1 local product, not {products}.")
     require(
@@ -29,14 +27,8 @@ def synchronisation_times(products: int, period: int, decay: bool) -> tuple[int,
         f"The first upload after {period} local products does not fit a run of {products}; "
         f"choose a period between 1 and {products}.",
     )
-    times: list[int] = []
-    time, gap = 0, period
-    while time + gap <= products:
-        time += gap
-        times.append(time)
-        if decay:
-            gap = max(gap - 1, 1)
-    return tuple(times)
+    gaps = chain(range(period, 1, -1), repeat(1)) if decay else repeat(period)
+    return tuple(takewhile(lambda time: time <= products, accumulate(gaps)))
 
 
 def local_path(
@@ -90,15 +82,12 @@ def onto_public(upload: Array, basis: Array, frame: Array, plan: Plan, streams: 
 
 
 def within_budget(frame: Array, made: Array, width: int, products: int) -> Array:
-    """The broadcast, where the noise covers what a machine is asked for.
+    """The broadcast, where the noise, calibrated to so many columns and products, covers it.
 
-    ``frame``, (features, columns) float64.
-    ``made``, (present,) float64: Products of each machine by the end of this round.
-    ``width``, ``products``: Columns and products that the noise was calibrated to.
+    ``made``, (present,): Products of each machine by the end of this round.
 
-    Raises InvalidInput: more products or columns than that, or a frame whose columns are not
-    orthonormal: all would release more than was accounted, so no machine answers, whatever the
-    server is.
+    Raises InvalidInput: more of either, or columns that are not orthonormal: all would release more
+    than was accounted, so no machine answers, whatever the server is.
     """
     require(
         bool((made <= products).all()),

@@ -4,19 +4,11 @@ Every file of algorithms ends with the methods it offers; `fedpca_core.algorithm
 the files. Pages, links, files, colours and the command line read the registry and nothing else.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from fedpca_core.protocol.algorithm import Algorithm, Uploads
-
-
-def by_name(algorithm: type[Algorithm], **fixed: Any) -> Callable[[Any], Algorithm]:
-    """`Method.make` where parameters are called as in the settings, as far as these have them."""
-    names = [each.name for each in fields(algorithm) if each.name not in fixed]  # type: ignore[arg-type]
-    return lambda settings: algorithm(
-        **{name: getattr(settings, name) for name in names if hasattr(settings, name)}, **fixed
-    )
 
 
 @dataclass(frozen=True)
@@ -29,17 +21,18 @@ class Look:
     marker: str = "circle"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Method:
     #: In links, files and tables; never changes.
     key: str
     #: In legends.
     title: str
     algorithm: type[Algorithm]
-    #: The algorithm for settings that have the shared parameters (components, penalty_factor,
-    #: local_steps, ...); it reads only those it needs.
-    make: Callable[[Any], Algorithm]
     look: Look
+    #: The parameters that make it this variant of the algorithm.
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    #: What `make` gives where parameters are not called as in the settings.
+    made: Callable[[Any], Algorithm] | None = None
     #: The same for the settings of the Privacy page, which have the number of products too; where
     #: it is left out `make` serves.
     make_private: Callable[[Any], Algorithm] | None = None
@@ -54,6 +47,14 @@ class Method:
     stands_for: str = ""
     #: Where ``accounts`` is empty: why noise on its uploads gives no ε.
     refusal: str = ""
+
+    def make(self, settings: Any) -> Algorithm:
+        """The algorithm with those of its parameters that settings have under the same name."""
+        if self.made is not None:
+            return self.made(settings)
+        names = [each.name for each in fields(self.algorithm)]  # type: ignore[arg-type]
+        shared = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
+        return self.algorithm(**{**shared, **self.fixed})
 
     @property
     def needs_individual_uploads(self) -> bool:

@@ -33,10 +33,6 @@ class OneShot(Algorithm):
 
     Partial participation: the clients drawn for the only round are all that ever count, whatever
     is done about absent ones.
-
-    Args:
-        components: Columns p of every local frame and of the estimate.
-        variant: {"projectors", "stacked"}.
     """
 
     uploads = Uploads.EIGENVECTORS
@@ -130,7 +126,6 @@ METHODS = (
         key="one_shot",
         title="One-shot",
         algorithm=OneShot,
-        make=lambda settings: OneShot(settings.components, "projectors"),
         look=Look("#5b6470", "#aab4c0", "dash", "x"),
         refusal=_REFUSAL,
     ),
@@ -138,7 +133,7 @@ METHODS = (
         key="one_shot_stacked",
         title="One-shot (stacked)",
         algorithm=OneShot,
-        make=lambda settings: OneShot(settings.components, "stacked"),
+        fixed={"variant": "stacked"},
         look=Look("#6f6257", "#c9bcae", "dot", "x"),
         refusal=_REFUSAL,
     ),
@@ -146,7 +141,6 @@ METHODS = (
         key="centralized",
         title="Centralised",
         algorithm=Centralized,
-        make=lambda settings: Centralized(settings.components),
         look=Look("#1f2a2e", "#f3f5f2", "dot", "cross"),
         refusal="it hands over Sᵢ itself; noise on that is noise at the source",
     ),

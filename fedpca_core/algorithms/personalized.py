@@ -47,8 +47,7 @@ class PersonalizedPCA(Algorithm):
         spread: The clients' heterogeneity as the paper quotes it; `prior` says how it is read.
         noise_variance: Variance of the measurement noise (known to the algorithm; data variance is
             1).
-        prior: {"std", "literal", "calibrated"}:
-            `fedpca_core.problems.personal_model.prior_variance`.
+        prior: {"std", "literal", "calibrated"}: See `prior_variance`.
         gradient: {"exact", "printed"}: The printed data gradient is half the true one.
         step: Of the clients. None: 1/(c max_i lambda_1(S_i) + 1/prior variance), for which each
             client sends one number before the first round, lambda_1(S_i).
@@ -85,11 +84,8 @@ class PersonalizedPCA(Algorithm):
         )
         require_choice("The prior", self.prior, PRIORS)
         require_choice("The gradient", self.gradient, GRADIENTS)
-        for name, value in (
-            ("step", self.step),
-            ("step of the centre", self.centre_step),
-            ("pace", self.pace),
-        ):
+        steps = {"step": self.step, "step of the centre": self.centre_step, "pace": self.pace}
+        for name, value in steps.items():
             require(
                 value is None or (np.isfinite(value) and value > 0),
                 f"The {name} must be positive, not {value}; leave it out for the safe value.",
@@ -156,7 +152,7 @@ METHODS = (
         key="personalized",
         title="Personalised PCA",
         algorithm=PersonalizedPCA,
-        make=lambda settings: settings.personalised(),
+        made=lambda settings: settings.personalised(),
         look=Look("#7a5c00", "#e8c54a", "longdashdot", "hexagon"),
         compared=False,
         refusal="an upload is made of a frame that remembers all earlier products, which carry no "

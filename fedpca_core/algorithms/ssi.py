@@ -40,7 +40,6 @@ class DistributedPower(SSI):
     The baseline without privacy: SSI from a frame of Gaussian entries, and for a stated number of
     products. Its iterates are those of the centralised power method.
 
-    ``components``: Columns k of the frame.
     ``products``: T, products (and rounds) after which the run stops. The error shrinks by
         sigma_{k+1}/sigma_k a product, so about sigma_k/(sigma_k - sigma_{k+1}) log(d/error) are
         needed (corrected here: the source prints the ratio sigma_k/sigma_{k+1}).
@@ -75,15 +74,12 @@ class LocalPower(SSI):
 
     Wire: as SSI; the number of local steps follows from the public schedule and is not sent.
 
-    Partial participation: clients keep nothing between rounds, and the schedule follows the
-    server's round, so an absent client misses its steps; the server sums the clients present, or
-    reuses the last upload of each absent one.
+    Partial participation: the schedule follows the server's round, so an absent client misses its
+    steps; the server sums the clients present, or reuses the last upload of each absent one.
 
-    Args:
-        components: Columns p of the frame.
-        local_steps: Products with S_i in the first round (q).
-        schedule: {"halving", "decay"}: How q falls to 1: halved every round (8, 4, 2, 1; FAPS
-            paper) or by one every round (8, 7, ..., 1; the schedule of FedPower).
+    ``local_steps``: Products with S_i in the first round (q).
+    ``schedule``, {"halving", "decay"}: How q falls to 1: halved every round (8, 4, 2, 1; FAPS
+        paper) or by one every round (8, 7, ..., 1; the schedule of FedPower).
     """
 
     one_product: ClassVar[bool] = False
@@ -124,7 +120,6 @@ METHODS = (
         title="SSI",
         stands_for="simultaneous subspace iteration",
         algorithm=SSI,
-        make=lambda settings: SSI(settings.components),
         look=Look("#2166ac", "#7cb3f5", "longdash", "square"),
         attacked=True,
         accounts="products",
@@ -133,7 +128,6 @@ METHODS = (
         key="local_power",
         title="LocalPower",
         algorithm=LocalPower,
-        make=lambda settings: LocalPower(settings.components, settings.local_steps, "halving"),
         look=Look("#c2410c", "#ff8f5e", "solid", "diamond"),
         attacked=True,
         refusal=_REFUSAL,
@@ -142,7 +136,7 @@ METHODS = (
         key="local_power_decay",
         title="LocalPower (decay)",
         algorithm=LocalPower,
-        make=lambda settings: LocalPower(settings.components, settings.local_steps, "decay"),
+        fixed={"schedule": "decay"},
         look=Look("#8f4a1b", "#e0b089", "dash", "diamond"),
         attacked=True,
         refusal=_REFUSAL,

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedpca_core.algorithms.method import Look, Method, by_name
+from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require_at_least, require_choice, require_positive
 from fedpca_core.linalg.stiefel import polar
@@ -115,7 +115,6 @@ METHODS = (
         key="variable_splitting",
         title="Variable splitting",
         algorithm=VariableSplitting,
-        make=by_name(VariableSplitting),
         look=Look("#6d3fc0", "#b89bff", "dashdot", "triangle-up"),
         refusal=_REFUSAL,
     ),
@@ -123,7 +122,7 @@ METHODS = (
         key="variable_splitting_free",
         title="Variable splitting (free)",
         algorithm=VariableSplitting,
-        make=by_name(VariableSplitting, constraint="free"),
+        fixed={"constraint": "free"},
         look=Look("#8f6fd0", "#d5c4ff", "longdash", "triangle-up"),
         refusal=_REFUSAL,
     ),

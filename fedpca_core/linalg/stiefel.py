@@ -10,7 +10,7 @@ import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 from scipy.linalg import lapack
 
-from fedpca_core.arrays import Array
+from fedpca_core.arrays import Array, read_only
 from fedpca_core.errors import require
 
 #: A first Cholesky pass whose result is further than this from orthonormal is not trusted.
@@ -38,10 +38,9 @@ def orthonormalise(frames: Array) -> Array:
     The positive diagonal makes the factor unique, so equal spans reached along different routes
     (and different machines) give equal frames and averages cannot cancel.
 
-    A single frame takes Householder QR. A batch takes two Cholesky passes, which consist of matrix
-    products and are as accurate up to a condition number of about 1e7; beyond that (or when a
-    column vanishes) it takes Householder QR too. Where the first pass leaves a departure E below
-    1e-8, the second takes its factor to first order in E.
+    A batch takes two Cholesky passes, which are as accurate up to a condition number of about 1e7;
+    beyond that (or when a column vanishes) Householder QR, as a single frame does. Where the first
+    pass leaves a departure E below 1e-8, the second takes its factor to first order in E.
     """
     if frames.ndim == 2:
         return householder(frames)
@@ -77,9 +76,7 @@ def reconditioned(frames: Array) -> tuple[Array, float]:
 @lru_cache(maxsize=64)
 def _upper_half(columns: int) -> Array:
     """Strict upper triangle of ones with halves on the diagonal: R - I of a Gram matrix I + E."""
-    mask = np.triu(np.ones((columns, columns)), 1) + 0.5 * np.eye(columns)
-    mask.flags.writeable = False
-    return mask
+    return read_only(np.triu(np.ones((columns, columns)), 1) + 0.5 * np.eye(columns))
 
 
 def _gram(frames: Array) -> Array:
@@ -135,9 +132,9 @@ def polar(frames: Array) -> Array:
     As the retraction of ``F = U + xi`` it equals the textbook form ``F (I + xi^T xi)^{-1/2}`` in
     exact arithmetic, and also removes whatever departure from orthonormality U has collected.
 
-    The inverse root comes from `inverse_root` where the singular values differ by less than about 2
-    to 1, else from an eigendecomposition and one step that squares away its rounding. Frames of
-    condition number above 1e4 take a thin SVD.
+    The inverse root comes from `inverse_root` where singular values differ by less than about 2 to
+    1, else from eigenvectors and one step that squares away their rounding; beyond a condition
+    number of 1e4 a thin SVD takes its place.
 
     Raises InvalidInput: entries that are not finite or whose squares overflow.
     """
@@ -211,8 +208,10 @@ def inverse_root(matrices: Array) -> Array | None:
     norm = float(np.einsum("...ij,...ij->...", square, square).max(initial=0.0)) ** 0.25
     if not norm < FURTHEST:  # NaN included
         return None
-    coefficients, left = _first_polynomial(int(norm / _CLASS) + 1)
-    root = _sextic(unit, excess, square, coefficients)
+    (c0, c1, c2, c3, c4, c5, c6), left = _first_polynomial(int(norm / _CLASS) + 1)
+    cube = excess @ square
+    root = cube @ (c4 * excess + c5 * square + c6 * cube)
+    root = root + c3 * cube + c2 * square + c1 * excess + c0 * unit
     while left > _ROUNDING:
         excess = unit - root @ scaled @ root
         square = excess @ excess
@@ -224,20 +223,6 @@ def inverse_root(matrices: Array) -> Array | None:
             left = 0.0
         root = root + root @ step
     return root / np.sqrt(scale)
-
-
-def _sextic(unit: Array, excess: Array, square: Array, coefficients: tuple[float, ...]) -> Array:
-    """Polynomial of degree 6 of E, given E^2, with two more products."""
-    c0, c1, c2, c3, c4, c5, c6 = coefficients
-    cube = excess @ square
-    upper = c4 * excess + c5 * square
-    upper += c6 * cube
-    result: Array = cube @ upper
-    result += c3 * cube
-    result += c2 * square
-    result += c1 * excess
-    result += c0 * unit
-    return result
 
 
 @cache
@@ -257,6 +242,4 @@ def _first_polynomial(norm_class: int) -> tuple[tuple[float, ...], float]:
 @cache
 def identity(size: int) -> Array:
     """A shared read-only identity matrix."""
-    unit = np.eye(size)
-    unit.flags.writeable = False
-    return unit
+    return read_only(np.eye(size))

@@ -73,7 +73,7 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
     scale = problem.clients * client_data.weights[:, None, None]
     traces = scale[:, 0, 0] * client_data.traces()
     components = trace.estimates.shape[-1]
-    target = problem.target(components)
+    target, root = problem.target(components), np.sqrt(components)
     best = float(problem.eigenvalues[components:].sum())
     penalty = float(exchanges[0].downlink["penalty"])
     rows = []
@@ -92,7 +92,6 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
         slope = smooth_gradient(products, frames) + state["dual"] + penalty * gap + pull
         slope = algorithm.project(frames, slope)
         estimate = trace.estimates[round_]
-        residual = remove_span(estimate, target)
         kept = float(np.sum(estimate * (problem.covariance @ estimate)))
         loss = float(problem.eigenvalues.sum()) - kept
         rows.append(
@@ -104,7 +103,7 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
                 "progress": float((gap**2).sum() + (slope**2).sum()),
                 "loss": loss,
                 "excess_loss": max(loss - best, 0.0),
-                "distance": float(np.linalg.norm(residual)) / np.sqrt(components),
+                "distance": float(np.linalg.norm(remove_span(estimate, target))) / root,
                 "dual_sum": float(np.linalg.norm(state["dual"].sum(axis=0))),
                 "dual_size": float(np.abs(state["dual"]).max()),
                 "departure": float(np.linalg.norm(consensus.T @ consensus - np.eye(components))),

@@ -9,12 +9,9 @@ import pandas as pd
 from fedpca_core.arrays import AnyArray, Array
 from fedpca_core.linalg import stiefel
 from fedpca_core.problems.problem import Problem
-from fedpca_core.protocol.trace import Trace
+from fedpca_core.protocol.trace import COSTS, Trace
 
-COLUMNS = (
-    *("round", "bytes_up", "bytes_down", "local_products", "seconds"),
-    *("objective", "kkt", "relative_error", "sin_theta", "consensus_gap"),
-)
+COLUMNS = ("round", *COSTS, "objective", "kkt", "relative_error", "sin_theta", "consensus_gap")
 #: Bases whose Gram matrices depart from the identity by more than this are not orthonormal.
 ORTHONORMAL = 1e-12
 
@@ -46,10 +43,7 @@ def frame(trace: Trace, problem: Problem) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "round": np.arange(len(estimates)),
-            "bytes_up": trace.bytes_up,
-            "bytes_down": trace.bytes_down,
-            "local_products": trace.local_products,
-            "seconds": trace.seconds,
+            **{name: getattr(trace, name) for name in COSTS},
             **measures,
             "consensus_gap": consensus_gap(trace),
         }

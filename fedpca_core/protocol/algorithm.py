@@ -197,8 +197,8 @@ class Algorithm(ABC):
     reuses_uploads: ClassVar[bool] = True
     #: Whether each client adds only a share of the noise, so that the run must show sums only.
     shares_noise: ClassVar[bool] = False
-    #: Facts of all clients' data, named as in `ClientData`, that server and clients know before the
-    #: first round ("spectral_norms", "pooled_norm"). They are asked for by messages, see `agreed`.
+    #: Facts of all clients' data, named as in `ClientData`, that are asked for by messages before
+    #: the first round ("spectral_norms", "pooled_norm"); see `run.agree`.
     agreed: ClassVar[tuple[str, ...]] = ()
     #: Client state that counts what has left a client. Where an upload is lost on a network the
     #: client forgets the round, but not these.
@@ -230,8 +230,8 @@ class Algorithm(ABC):
     orthogonal_probes: int = 0
     #: Parameters that make no difference beside the others.
     idle: tuple[str, ...] = ()
-    #: one_release, remembers: Whether all noisy products together cost what one costs, and whether
-    #: that is because clients answer from memory.
+    #: one_release, remembers: Whether all noisy products together cost what one costs, and that
+    #: because clients answer from memory.
     one_release: bool = False
     remembers: bool = False
 

@@ -21,25 +21,18 @@ from fedpca_core.streams import Streams
 
 @dataclass(frozen=True)
 class Channel:
-    """How messages travel.
+    """How messages travel."""
 
-    Args:
-        dtype: {"float64", "float32"}: Precision on the wire; float32 halves the bytes and rounds
-            every message.
-        secure_aggregation: The server receives only the weighted sum over the participants.
-        upload_noise: Gaussian noise each client adds to its uploads; its standard deviation is this
-            factor times the root mean square of the message itself. Heuristic: no privacy guarantee
-            follows, because the uploads' sensitivity is not bounded.
-        record: {"full", "estimates"}: Whether the transcript keeps the messages or only who took
-            part and the byte counts.
-        byte_limit: Above this many bytes of messages the transcript keeps no further ones and says
-            so.
-    """
-
+    #: {"float64", "float32"}: Precision on the wire; float32 halves the bytes and rounds.
     dtype: str = "float64"
+    #: The server receives only the weighted sum over the participants.
     secure_aggregation: bool = False
+    #: Gaussian noise each client adds to its uploads, as a factor on the root mean square of the
+    #: message itself. Heuristic: without a bound on their sensitivity no privacy guarantee follows.
     upload_noise: float = 0.0
+    #: {"full", "estimates"}: Whether the transcript keeps messages or only who took part and bytes.
     record: str = "full"
+    #: Above so many bytes of messages the transcript keeps no further ones and says so.
     byte_limit: int = 512 * 1024 * 1024
 
     def __post_init__(self) -> None:

@@ -18,14 +18,12 @@ from fedpca_core.linalg.lanczos import largest_eigenvalue
 from fedpca_core.linalg.threads import one_thread
 from fedpca_core.protocol.algorithm import Algorithm, Inbox, Plan, ServerState, Setting
 from fedpca_core.protocol.channel import Channel, Mailbox
-from fedpca_core.protocol.trace import STATE_BYTES, Round, Trace
-from fedpca_core.protocol.transcript import Transcript
+from fedpca_core.protocol.trace import COSTS, STATE_BYTES, Round, Trace
+from fedpca_core.protocol.transcript import PUBLIC, Transcript
 from fedpca_core.streams import Streams
 
 #: What the clients of a round do with the server's feedback (None where there is none).
 Finish = Callable[[Arrays | None], None]
-#: Rounds are counted from 1.
-BEFORE = 0
 
 
 class Run(ABC):
@@ -148,7 +146,7 @@ class Run(ABC):
 
     def trace(self) -> Trace:
         """Everything computed so far as an immutable trace; refused where nothing is or is kept."""
-        done = self._rounds
+        done, setting = self._rounds, self.setting
         require(
             self._keep_rounds,
             "This run does not keep its rounds; start it with keep_rounds=True to read a trace.",
@@ -156,24 +154,18 @@ class Run(ABC):
         require(len(done) > 0, "Nothing has been computed yet; take at least one step first.")
         return Trace(
             algorithm=self.algorithm,
-            setting=self.setting,
+            setting=setting,
             seed=self.seed,
             estimates=np.stack([entry.estimate for entry in done]),
             states=tuple(entry.state for entry in done) if self._keep_states else None,
-            bytes_up=np.cumsum([entry.bytes_up for entry in done]),
-            bytes_down=np.cumsum([entry.bytes_down for entry in done]),
-            local_products=np.cumsum([entry.local_products for entry in done]),
-            seconds=np.cumsum([entry.seconds for entry in done]),
             transcript=Transcript(
-                features=self.setting.features,
-                clients=self.setting.clients,
-                samples=self.setting.samples,
-                weights=self.setting.weights,
+                **{name: getattr(setting, name) for name in PUBLIC},
                 secure_aggregation=self.channel.secure_aggregation,
                 dtype=self.channel.dtype,
                 exchanges=tuple(self.mailbox.exchanges),
                 before=tuple(self.opening.exchanges),
             ),
+            **{name: np.cumsum([getattr(entry, name) for entry in done]) for name in COSTS},
         )
 
 
@@ -211,11 +203,9 @@ def agree(algorithm: Algorithm, clients: Asked, mailbox: Mailbox) -> dict[str, A
     """What clients tell before the first round, because a start needs it of all of them.
 
     The facts that `Algorithm.agreed` names cross the wire like every other message: they are
-    counted, are in the transcript, and whoever attacks may read them. Each client's answer is seen
-    on its own, under secure aggregation too.
-
-    "spectral_norms" is one number up from each client. "pooled_norm" is found by Lanczos
-    iteration: each of its products is a vector down to every client and S_i times it up.
+    counted, in the transcript, and for attacks to read, each client's answer on its own, under
+    secure aggregation too. "spectral_norms" is one number up from each client. "pooled_norm" is
+    found by Lanczos iteration: a vector down to every client and S_i times it up for each product.
 
     ``clients``: Their data, or the nodes that hold them. ``mailbox``: `Run.opening`, without noise
     on uploads, sums, or anything to stand in.
@@ -243,7 +233,7 @@ def _exchanged(mailbox: Mailbox, question: Arrays, answered: Callable[[Arrays], 
     """One question to every client and its answers, (clients, ...), as they arrive."""
     everyone = mailbox.setting.clients
     plan = Plan(
-        round=BEFORE,
+        round=0,  # rounds are counted from 1
         participants=np.arange(everyone, dtype=np.int64),
         weights=mailbox.setting.weights,
         downlink=mailbox.down(question, everyone),

@@ -125,15 +125,13 @@ def simulate(
     Args:
         algorithm: Frozen parameters, for example ``FAPS(components=10, inner_steps=5)``.
         rounds: Communication rounds; an algorithm may stop earlier (one-shot averaging).
-        seed: Seed of all named streams of the run.
         participation: Share of clients present in a round, in (0, 1]: a subset of fixed size drawn
             each round.
         absent: {"memory", "present"}: Whether the server reuses the last upload of each absent
             client or sums those present.
         channel: Precision, secure aggregation, noise and recording; float64, none, none and full.
 
-    Raises:
-        InvalidInput: Parameters that do not fit the problem or each other.
+    Raises InvalidInput: parameters that do not fit the problem or each other.
     """
     return Simulation(
         problem,

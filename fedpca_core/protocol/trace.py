@@ -12,6 +12,8 @@ from fedpca_core.protocol.transcript import Transcript
 
 #: A named state of the clients is kept while a whole run of it stays below this.
 STATE_BYTES = 256 * 1024 * 1024
+#: What a round costs, over all clients; of a trace, cumulative.
+COSTS = ("bytes_up", "bytes_down", "local_products", "seconds")
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,10 @@ class Round:
     index: int
     #: (features, components) or (clients, features, components) float64.
     estimate: Array
-    #: bytes_up, bytes_down: Bytes of this round, over all clients.
+    #: Of this round, over all clients: bytes, products with S_i, time of the steps themselves.
     bytes_up: int
     bytes_down: int
-    #: Products with S_i in this round, over all clients.
     local_products: int
-    #: Time of the steps themselves.
     seconds: float
     #: mapping of (clients, ...) arrays: What the algorithm exposes of its clients' state
     #: (simulation only).
@@ -35,26 +35,18 @@ class Round:
 
 @dataclass(frozen=True)
 class Trace:
-    """A whole run.
-
-    Attributes:
-        estimates: (rounds + 1, features, components) float64: Row 0 is the start. Personal models
-            have a client axis after the first.
-        states: tuple of mappings of (clients, ...) arrays, or None: What the algorithm exposes of
-            its clients' state after each round, the start first; None where a whole run of it would
-            take too much memory (simulation only).
-        bytes_up: (rounds + 1,) int64: Cumulative over rounds and clients; row 0 is what the start
-            itself took.
-        bytes_down: The same.
-        local_products: The same of products with S_i.
-        seconds: (rounds + 1,) float64: Cumulative time of the steps.
-    """
+    """A whole run."""
 
     algorithm: Algorithm
     setting: Setting
     seed: int
+    #: (rounds + 1, features, components) float64: Row 0 is the start. Personal models have a client
+    #: axis after the first.
     estimates: Array
+    #: tuple of mappings of (clients, ...) arrays: What the algorithm exposes of its clients' state,
+    #: the start first; None where that would take too much memory (simulation only).
     states: tuple[Arrays, ...] | None
+    #: (rounds + 1,): Cumulative over rounds and clients; row 0 is what the start itself took.
     bytes_up: IntArray
     bytes_down: IntArray
     local_products: IntArray

@@ -22,7 +22,7 @@ from fedpca_core.problems.table_file import SPOILED, array_content, promised
 from fedpca_core.protocol.algorithm import Setting
 from fedpca_core.protocol.described import describe, made, restore
 from fedpca_core.protocol.trace import Trace
-from fedpca_core.protocol.transcript import Exchange, Transcript
+from fedpca_core.protocol.transcript import PUBLIC, Exchange, Transcript
 from fedpca_core.settings import said
 
 FORMAT = "fedpca trace"
@@ -225,7 +225,8 @@ class _Parts:
 
 def _trace(parts: _Parts) -> Trace:
     header = parts.header()
-    header = {"before": [], "paid_mean": None} | header  # which older files lack
+    lacking = dict.fromkeys(("paid_mean", "algorithm", "secure_aggregation", "dtype", "seed"))
+    header = {"before": [], **lacking} | header  # older files lack the first two
     for name, kind in _NESTED.items():
         require(isinstance(header.get(name), kind), _WRONG_KIND.format(name))
     guarantee, paid_mean = header["guarantee"], header["paid_mean"]
@@ -248,7 +249,7 @@ def _trace(parts: _Parts) -> Trace:
         f"The trace is damaged: it speaks of {setting.clients:,} clients and lists the records of "
         f"{len(samples):,}; copy it again.",
     )
-    algorithm = restore(header.get("algorithm"))
+    algorithm = restore(header["algorithm"])
     rounds = len(header["exchanges"])
     of_client = (setting.clients,) if len(parts.shape_of("estimates")) == 4 else ()
     basis = (setting.features, algorithm.unwrapped.width)
@@ -266,15 +267,13 @@ def _trace(parts: _Parts) -> Trace:
             parts.named(f"states/{index}", keys, (setting.clients,))
             for index, keys in enumerate(header["states"])
         )
-    secure: Any = header.get("secure_aggregation")
-    dtype: Any = header.get("dtype")
-    seed: Any = header.get("seed")
+    secure, dtype, seed = (header[name] for name in ("secure_aggregation", "dtype", "seed"))
     is_seed = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**64
     require(
         isinstance(secure, bool) and dtype in ("float64", "float32") and is_seed,
         _WRONG_KIND.format("secure_aggregation, dtype or seed"),
     )
-    exchanges = {
+    exchanges: dict[str, Any] = {
         key: tuple(
             _exchange(entry, f"{key}/{index}", parts, setting, secure and key != "before")
             for index, entry in enumerate(header[key])
@@ -296,10 +295,7 @@ def _trace(parts: _Parts) -> Trace:
         seed=seed,
         states=states,
         transcript=Transcript(
-            features=setting.features,
-            clients=setting.clients,
-            samples=setting.samples,
-            weights=setting.weights,
+            **{name: getattr(setting, name) for name in PUBLIC},
             secure_aggregation=secure,
             dtype=dtype,
             **exchanges,

@@ -9,6 +9,9 @@ import numpy as np
 from fedpca_core.arrays import Array, Arrays, IntArray
 from fedpca_core.errors import InvalidInput, check_client, require
 
+#: What a transcript has of the run's setting.
+PUBLIC = ("features", "clients", "samples", "weights")
+
 
 @dataclass(frozen=True)
 class Exchange:
@@ -49,25 +52,21 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Transcript:
-    """The server's view of a whole run.
-
-    Attributes:
-        samples: (clients,): Public sizes m_i.
-        weights: (clients,): Public weights w_i.
-        secure_aggregation: The server saw sums only.
-        dtype: {"float64", "float32"}: Format of every number on the wire. The arrays of the
-            exchanges are float64 all the same, so their ``nbytes`` say nothing about the wire.
-        before: What clients told before the first round (`Algorithm.agreed`), each upload on its
-            own even under secure aggregation; mostly nothing.
-    """
+    """The server's view of a whole run."""
 
     features: int
     clients: int
+    #: samples, weights: (clients,): Public sizes m_i and weights w_i.
     samples: IntArray
     weights: Array
+    #: The server saw sums only.
     secure_aggregation: bool
+    #: {"float64", "float32"}: Format of every number on the wire. The arrays of the exchanges are
+    #: float64 all the same, so their ``nbytes`` say nothing about the wire.
     dtype: str
     exchanges: tuple[Exchange, ...]
+    #: What clients told before the first round (`Algorithm.agreed`), each upload on its own even
+    #: under secure aggregation; mostly nothing.
     before: tuple[Exchange, ...] = ()
 
     def sent(self, client: int) -> int:

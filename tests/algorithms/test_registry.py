@@ -34,7 +34,6 @@ TOY = Method(
     key="toy",
     title="Toy",
     algorithm=Toy,
-    make=lambda settings: Toy(settings.components),
     look=Look("#123456", "#abcdef", "dot", "star"),
     attacked=True,
 )

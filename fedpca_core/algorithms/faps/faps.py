@@ -20,7 +20,7 @@ from fedpca_core.algorithms.faps import rules
 from fedpca_core.algorithms.faps.fast import solve
 from fedpca_core.algorithms.faps.inner import answer, join
 from fedpca_core.algorithms.faps.state import ClientState
-from fedpca_core.algorithms.method import Look, Method, by_name
+from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.arrays import Arrays
 from fedpca_core.errors import require_at_least, require_choice, require_positive
 from fedpca_core.linalg.stiefel import orthonormalise
@@ -44,22 +44,19 @@ class FAPS(Algorithm):
 
     Args:
         components: Columns p of the frame.
-        penalty_factor: beta_i starts at this multiple of ||S_i||_2, which a client computes once
-            from its data.
-        adaptive: Raise beta_i while the gap to Z does not shrink; see `faps.rules`.
-        inner_rule: {"auto", "fixed", "change", "conditions"}: How many inner iterations a client
-            makes; see `faps.rules`.
+        penalty_factor: beta_i starts at this multiple of ||S_i||_2, computed once by the client.
+        adaptive: Raise beta_i while the gap to Z does not shrink (`faps.rules`).
+        inner_rule: {"auto", "fixed", "change", "conditions"}: What ends the inner iterations
+            (`faps.rules`).
         inner_steps: J of the fixed rule; 5 reproduces the round counts of the paper.
         inner_tolerance: epsilon_x, threshold of the rule "change".
-        inner_decrease: c_1 of the rule "conditions".
-        inner_curvature: c_1' of the same.
-        inner_residual: delta of the same, over its bound.
+        inner_decrease, inner_curvature, inner_residual: c_1, c_1' and delta, over its bound, of
+            the rule "conditions".
         inner_limit: No rule but "fixed" makes more inner iterations than this.
         penalty_spread: Public bound on max beta_i / min beta_i that the rule "conditions" needs.
-        private_start: A secret of each client: a random first X_i.
-        private_penalty: Another: beta_i multiplied by a number in [1/2, 2].
-        random_inner_steps: Another: J drawn anew in every round from 1 to ``inner_steps`` (in place
-            of any rule).
+        private_start, private_penalty, random_inner_steps: Secrets of each client: a random first
+            X_i; beta_i multiplied by a number in [1/2, 2]; J drawn anew in every round from 1 to
+            ``inner_steps`` (in place of any rule).
     """
 
     title: ClassVar[str] = "FAPS"
@@ -156,7 +153,6 @@ METHODS = (
         title="FAPS",
         stands_for="federated ADMM-like algorithm with projection splitting",
         algorithm=FAPS,
-        make=by_name(FAPS),
         look=Look("#0f766e", "#2dd4bf", "solid", "circle"),
         attacked=True,
         refusal="its multipliers are quadratic in Sᵢ, so the sensitivity of an upload is unknown",
