@@ -65,7 +65,12 @@ def pools() -> list[Pool]:
         except InvalidInput as missing:
             print(f"  left out: {missing}")
             continue
-        found.append((name, [np.rint(pixels[:IMAGES].astype(float) / SOURCES[name].step).T]))
+        found.append(
+            (
+                name,
+                [np.rint(pixels[:IMAGES].astype(float) / SOURCES[name].step(SOURCES[name].side)).T],
+            )
+        )
     return found
 
 

@@ -9,6 +9,5 @@ from fedpca_core.problems.perturbation import SourceRelease, Trust
 from fedpca_core.problems.problem import Problem, without_record
 from fedpca_core.problems.spectrum import decay_spectrum
 from fedpca_core.problems.splits import samples_per_client
-from fedpca_core.problems.table import from_records, from_table
-from fedpca_core.problems.table_cleaning import CleanTable, clean_table
+from fedpca_core.problems.table import CleanTable, clean_table, from_records, from_table
 from fedpca_core.problems.table_file import read_csv

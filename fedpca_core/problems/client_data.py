@@ -7,14 +7,14 @@ that every comparison has one stated target: the leading eigenvectors of ``S = s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
-from fedpca_core.arrays import Array, BoolArray, IntArray
+from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.lanczos import fixed_vector
 from fedpca_core.linalg.threads import copies_nothing, share_out
@@ -133,9 +133,7 @@ class ClientData:
 
     @cached_property
     def _whole(self) -> bool:
-        return len(self.members) == len(self.samples) and bool(
-            (self.members == np.arange(len(self.samples))).all()
-        )
+        return np.array_equal(self.members, np.arange(len(self.samples)))
 
     @cached_property
     def _gathered(self) -> Array | None:
@@ -153,12 +151,8 @@ class ClientData:
         ``active``, (clients,) bool: Clients that really compute; rows of the others come back as
             zeros and cost nothing.
         """
-        everyone = active is None or active.all()
-        if everyone and self._whole:
-            np.add(self.products, 1, out=self.products)
-        else:
-            self.charge(np.ones(self.clients, dtype=np.int64) if active is None else active)
-        return self.multiply(frames, None if everyone else active)
+        self.charge(1 if active is None else active)
+        return self.multiply(frames, None if active is None or active.all() else active)
 
     def multiply(self, frames: Array, active: BoolArray | None = None) -> Array:
         """`apply` without the meter, for a caller that charges several products at once."""
@@ -174,7 +168,7 @@ class ClientData:
             result[chosen] = self.only(chosen).multiply(stacked[chosen])
         return result
 
-    def charge(self, products: BoolArray | IntArray) -> None:
+    def charge(self, products: BoolArray | IntArray | int) -> None:
         """Meter so many more products, (clients,), that were made without `apply`.
 
         Or columns that travelled along with other products: p of them cost as much as one.
@@ -211,10 +205,14 @@ class ClientData:
         In coordinates of its records, products with S_i are those with F^T F, smaller and kept.
         """
         member = int(self.members[row])
-        key = f"record_gram/{member}"
+        factor = self.factors[member]
+        return factor, self._known(f"record_gram/{member}", lambda: factor.T @ factor)
+
+    def _known(self, key: str, make: Callable[[], AnyArray]) -> Array:
+        """A fact about all clients' data, made once."""
         if key not in self.facts:
-            self.facts[key] = self.factors[member].T @ self.factors[member]
-        return self.factors[member], self.facts[key]
+            self.facts[key] = np.asarray(make(), dtype=float)
+        return self.facts[key]
 
     def dense(self) -> Array:
         """S_i of this view's clients, (clients, features, features); formed if not held."""
@@ -243,9 +241,8 @@ class ClientData:
         """
         if not self.indefinite:
             return self
-        if "positive" not in self.facts:
-            self.facts["positive"] = self._positive_parts()
-        return replace(self, grams=self.facts["positive"], indefinite=False, facts={})
+        grams = self._known("positive", self._positive_parts)
+        return replace(self, grams=grams, indefinite=False, facts={})
 
     def _positive_parts(self) -> Array:
         assert self.grams is not None  # only matrices that are held carry noise
@@ -255,16 +252,14 @@ class ClientData:
 
     def spectral_norms(self) -> Array:
         """||S_i||_2, shape (clients,). What a client computes once from its own data."""
-        if "spectral_norms" not in self.facts:
-            self.facts["spectral_norms"] = self._spectral_norms()
-        return self.facts["spectral_norms"][self.members]
+        return self._known("spectral_norms", self._spectral_norms)[self.members]
 
     def pooled_norm(self) -> float:
         """lambda_1(S), the largest eigenvalue of `mean` over all clients, or as it was agreed."""
-        if "pooled_norm" not in self.facts:
-            largest = np.linalg.eigvalsh(self.for_everybody().mean())[-1:]
-            self.facts["pooled_norm"] = np.asarray(largest, dtype=float)
-        return float(self.facts["pooled_norm"][0])
+        everyone = self.for_everybody()
+        return float(
+            self._known("pooled_norm", lambda: np.linalg.eigvalsh(everyone.mean())[-1:])[0]
+        )
 
     def _spectral_norms(self) -> Array:
         if self.grams is not None:
@@ -307,23 +302,19 @@ class ClientData:
         """||S_i - centre||_2, shape (clients,), for a symmetric (features, features) centre."""
         if self.features <= _DENSE_FEATURES:
             return np.abs(np.linalg.eigvalsh(self.dense() - centre)).max(axis=1)
-        return np.array([self._gap(member, centre) for member in self.members])
+        return np.array([self._gap(row, centre) for row in range(self.clients)])
 
-    def _gap(self, member: int, centre: Array) -> float:
+    def _gap(self, row: int, centre: Array) -> float:
         """The same for one client of a large client data, by Lanczos iteration."""
-        from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+        from scipy.sparse.linalg import LinearOperator
 
-        own = self.only(np.flatnonzero(self.members == member))
+        own = self.only(np.array([row]))
 
         def difference(vector: Array) -> Array:
             return own._multiply(vector[:, None])[0, :, 0] - centre @ vector
 
         operator = LinearOperator((self.features, self.features), matvec=difference, dtype=float)
-        start = fixed_vector(self.features)
-        try:
-            found = eigsh(operator, k=1, which="LM", v0=start, return_eigenvectors=False)
-        except ArpackNoConvergence:
-            found = np.linalg.eigvalsh(own.dense()[0] - centre)
+        found = _by_lanczos(operator, "LM", lambda: np.linalg.eigvalsh(own.dense()[0] - centre))
         return float(np.abs(found).max())
 
     def mean(self) -> Array:
@@ -376,16 +367,22 @@ def _thin_product(factor: Array, frame: Array) -> Array:
 
 def _largest_eigenvalue(matrix: Array) -> float:
     """Of a positive semidefinite matrix, by Lanczos iteration where it is large."""
+    if len(matrix) <= _DENSE_FEATURES:
+        return float(np.linalg.eigvalsh(matrix)[-1])
+    return float(_by_lanczos(matrix, "LA", lambda: np.linalg.eigvalsh(matrix))[-1])
+
+
+def _by_lanczos(
+    operator: Any, which: Literal["LM", "LA"], otherwise: Callable[[], AnyArray]
+) -> AnyArray:
+    """The eigenvalue at an end, or all of them where the iteration finds none."""
     from scipy.sparse.linalg import ArpackError, eigsh
 
-    size = len(matrix)
-    if size > _DENSE_FEATURES:
-        try:
-            found = eigsh(matrix, k=1, which="LA", v0=fixed_vector(size), return_eigenvectors=False)
-            return float(found[0])
-        except ArpackError:
-            pass  # no convergence, or a zero matrix
-    return float(np.linalg.eigvalsh(matrix)[-1])
+    start = fixed_vector(operator.shape[0])
+    try:
+        return eigsh(operator, k=1, which=which, v0=start, return_eigenvectors=False)
+    except ArpackError:  # no convergence, or a zero matrix
+        return otherwise()
 
 
 def _thin_eigenpairs(factor: Array, components: int) -> tuple[Array, Array]:
@@ -414,25 +411,23 @@ def checked_blocks(blocks: Sequence[Array], *, judged: bool = True) -> list[Arra
         "(features x samples).",
     )
     checked: list[Array] = []
-    for index, block in enumerate(blocks):
-        array = np.asarray(block)
-        if array.ndim != 2 or array.dtype.kind not in "fiub":
-            raise InvalidInput(
-                f"The block of client {index} has shape {array.shape} and type {array.dtype}; "
-                "each block must be a numeric matrix of features x samples."
-            )
+    for index, array in enumerate(map(np.asarray, blocks)):
+        require(
+            array.ndim == 2 and array.dtype.kind in "fiub",
+            f"The block of client {index} has shape {array.shape} and type {array.dtype}; "
+            "each block must be a numeric matrix of features x samples.",
+        )
         require(
             array.shape[1] > 0,
             f"Client {index} is empty (0 samples); leave it out or give it data.",
         )
+        features = (checked[0] if checked else array).shape[0]
         require(
-            array.shape[0] == np.asarray(blocks[0]).shape[0],
-            f"Client {index} has {array.shape[0]} features but client 0 has "
-            f"{np.asarray(blocks[0]).shape[0]}; all blocks must share the same features (rows).",
+            array.shape[0] == features,
+            f"Client {index} has {array.shape[0]} features but client 0 has {features}; "
+            "all blocks must share the same features (rows).",
         )
-        require(
-            array.shape[0] > 0, "The blocks have 0 features; give at least two features (rows)."
-        )
+        require(features > 0, "The blocks have 0 features; give at least two features (rows).")
         values = np.ascontiguousarray(array, dtype=float)
         bad = int((~np.isfinite(values)).sum())
         require(

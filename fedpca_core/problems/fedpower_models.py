@@ -11,7 +11,6 @@ nor for nodes.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from fedpca_core.linalg.stiefel import orthonormalise
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem, check_components
 from fedpca_core.problems.records import treat
+from fedpca_core.remembered import Remembered
 from fedpca_core.streams import Streams
 
 #: sigma, standard deviation of the noise in every direction.
@@ -31,6 +31,8 @@ _CHUNK = 2_000
 WITHIN, BETWEEN = 0.25, 0.1
 #: The first half of the machines and the second hold networks of different density.
 DENSITY = (0.8, 0.6)
+_spiked: Remembered[tuple[Array, float]] = Remembered(24)
+_networks: Remembered[Array] = Remembered(4)
 
 
 def spiked_covariance(
@@ -56,48 +58,41 @@ def spiked_covariance(
         f"There must be a positive number of samples for each of the {clients} clients, "
         f"not {list(sizes)}.",
     )
-    grams, longest = _spiked_moments(features, sizes, components, treatment, float(clip_norm), seed)
+
+    def made() -> tuple[Array, float]:
+        """S_i of every client (read-only, shared by callers) and the longest record's norm."""
+        streams = Streams(seed)
+        generator = streams.generator("data")
+        directions = orthonormalise(generator.normal(0.5, 1.0, (features, components)))
+        basis = np.linalg.qr(directions, mode="complete").Q
+        scale = np.full(features, SPREAD)
+        scale[:components] = np.sqrt(1.0 + SPREAD**2)
+        grams = np.zeros((len(sizes), features, features))
+        longest = 0.0
+        for client, size in enumerate(sizes):
+            generator = streams.generator("data", client + 1)
+            gram = grams[client]
+            for begin in range(0, size, _CHUNK):
+                count = min(_CHUNK, size - begin)
+                records = generator.standard_normal((count, features)).T * scale[:, None]
+                records = treat(records, treatment, clip_norm)
+                gram += records @ records.T
+                if treatment == "raw":
+                    longest = max(longest, float(np.linalg.norm(records, axis=0).max()))
+            gram[:] = basis @ (gram / size) @ basis.T
+            gram[:] = 0.5 * (gram + gram.T)
+        grams.flags.writeable = False
+        return grams, longest
+
+    asked = features, sizes, components, treatment, float(clip_norm), seed
+    moments, longest_norm = _spiked.get(asked, made)
     return Problem(
         name="Model I, spiked covariance",
-        client_data=ClientData.from_grams(grams, np.array(sizes)),
+        client_data=ClientData.from_grams(moments, np.array(sizes)),
         note=f"Gaussian records with {components} strong directions, sigma = {SPREAD:g}; "
         + ("left raw." if treatment == "raw" else f"{treatment} at norm {clip_norm:g}."),
-        record_norm=longest if treatment == "raw" else float(clip_norm),
+        record_norm=longest_norm if treatment == "raw" else float(clip_norm),
     )
-
-
-@lru_cache(maxsize=24)
-def _spiked_moments(
-    features: int,
-    sizes: tuple[int, ...],
-    components: int,
-    treatment: str,
-    clip_norm: float,
-    seed: int,
-) -> tuple[Array, float]:
-    """S_i of every client (read-only, shared by callers) and the longest record's norm."""
-    streams = Streams(seed)
-    generator = streams.generator("data")
-    directions = orthonormalise(generator.normal(0.5, 1.0, (features, components)))
-    basis = np.linalg.qr(directions, mode="complete").Q
-    scale = np.full(features, SPREAD)
-    scale[:components] = np.sqrt(1.0 + SPREAD**2)
-    grams = np.zeros((len(sizes), features, features))
-    longest = 0.0
-    for client, size in enumerate(sizes):
-        generator = streams.generator("data", client + 1)
-        gram = grams[client]
-        for begin in range(0, size, _CHUNK):
-            count = min(_CHUNK, size - begin)
-            records = generator.standard_normal((count, features)).T * scale[:, None]
-            records = treat(records, treatment, clip_norm)
-            gram += records @ records.T
-            if treatment == "raw":
-                longest = max(longest, float(np.linalg.norm(records, axis=0).max()))
-        gram[:] = basis @ (gram / size) @ basis.T
-        gram[:] = 0.5 * (gram + gram.T)
-    grams.flags.writeable = False
-    return grams, longest
 
 
 def block_model(
@@ -121,38 +116,36 @@ def block_model(
     require(clients >= 1, f"There must be at least 1 client, not {clients}.")
     require(networks >= 1, f"Every client needs at least 1 network, not {networks}.")
     samples = np.full(clients, nodes * networks)
+
+    def made() -> Array:
+        """S_i of every client (read-only, shared by callers)."""
+        streams = Streams(seed)
+        community = np.arange(nodes) >= nodes // 2
+        chance = np.where(community[:, None] == community[None, :], WITHIN, BETWEEN)
+        grams = np.zeros((clients, nodes, nodes))
+        for client in range(clients):
+            generator = streams.generator("data", client + 1)
+            density = DENSITY[0] if client < (clients + 1) // 2 else DENSITY[1]
+            threshold = (density * chance).astype(np.float32)
+            for _ in range(networks):
+                rows = _adjacency(generator, threshold, normalised)
+                grams[client] += rows.T @ rows
+            grams[client] /= nodes * networks
+        grams = 0.5 * (grams + grams.transpose(0, 2, 1))
+        grams.flags.writeable = False
+        return grams
+
+    moments = _networks.get((nodes, clients, networks, seed, normalised), made)
     plural = "network" if networks == 1 else "networks"
     return Problem(
         name="Model II, block model",
-        client_data=ClientData.from_grams(
-            _network_moments(nodes, clients, networks, seed, normalised), samples
-        ),
+        client_data=ClientData.from_grams(moments, samples),
         note=f"{networks} {plural} of {nodes} nodes a client; rows "
         f"{'normalised to norm 1' if normalised else 'as they are'}. "
         "A record is a row, and an edge sits in two of them: for an edge count as for a person "
         "with 2 records.",
         record_norm=1.0 if normalised else None,
     )
-
-
-@lru_cache(maxsize=4)
-def _network_moments(nodes: int, clients: int, networks: int, seed: int, normalised: bool) -> Array:
-    """S_i of every client (read-only, shared by callers)."""
-    streams = Streams(seed)
-    community = np.arange(nodes) >= nodes // 2
-    chance = np.where(community[:, None] == community[None, :], WITHIN, BETWEEN)
-    grams = np.zeros((clients, nodes, nodes))
-    for client in range(clients):
-        generator = streams.generator("data", client + 1)
-        density = DENSITY[0] if client < (clients + 1) // 2 else DENSITY[1]
-        threshold = (density * chance).astype(np.float32)
-        for _ in range(networks):
-            rows = _adjacency(generator, threshold, normalised)
-            grams[client] += rows.T @ rows
-        grams[client] /= nodes * networks
-    grams = 0.5 * (grams + grams.transpose(0, 2, 1))
-    grams.flags.writeable = False
-    return grams
 
 
 def _adjacency(generator: np.random.Generator, threshold: AnyArray, normalised: bool) -> AnyArray:

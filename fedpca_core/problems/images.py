@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from fedpca_core.problems.heterogeneity import (
 )
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.splits import samples_per_client
+from fedpca_core.remembered import Remembered
 from fedpca_core.streams import Streams
 
 #: What an epsilon takes as public of images: nothing else of them is decided by looking.
@@ -42,10 +44,9 @@ class ImageSource:
     #: 3 for colour images stored channel last in the file.
     channels: int = 1
 
-    @property
-    def step(self) -> float:
-        """Step of a pixel from 0 to 1; a grey one is the mean of its colours."""
-        return 1.0 / (self.white * self.channels)
+    def step(self, side: int) -> float:
+        """Step of a pixel from 0 to 1 at this size; a grey one is the mean of its colours."""
+        return 1.0 / (self.white * self.channels) * area_step(self.side, side)
 
 
 SOURCES: Mapping[str, ImageSource] = {
@@ -60,6 +61,7 @@ LIVE_RESOLUTION = {"digits": 8, "mnist": 14, "fashion_mnist": 14, "cifar10": 16,
 #: Pixels along a side at which one sees more, and few methods answer.
 FINE_RESOLUTION = {name: min(source.side, 32) for name, source in SOURCES.items()}
 
+_known: Remembered[Any] = Remembered(3)
 #: Images (records, side^2) from black 0 to the source's white, and their classes (records,).
 Images = tuple[AnyArray, AnyArray]
 
@@ -146,12 +148,33 @@ def images(
     ``folder``: Of data files; see `data_sets.data_folder`.
     """
     check_heterogeneity(heterogeneity)
-    if clients is None:
-        clients = 40 if name == "olivetti" else 10
-    stamp = file_stamp(name, folder)
-    records, mean, home, sizes, way = _dealt(
-        name, stamp, clients, seed, centre, max_samples, resolution, split, nested
-    )
+    many = clients if clients is not None else 40 if name == "olivetti" else 10
+    stamp = file_stamp(name, folder)  # it notices a changed file
+    source = SOURCES[name]
+
+    def dealt() -> tuple[Array, Array | None, IntArray, tuple[int, ...], ExchangeOrder]:
+        """All that does not depend on the parameter."""
+        pixels, classes = load_images(name, folder)
+        require(
+            max_samples is None or max_samples >= 2,
+            f"At most {max_samples} images were asked for; choose at least 2.",
+        )
+        chosen = Streams(seed).generator("data").permutation(len(pixels))[:max_samples]
+        sizes = samples_per_client(split, many, len(chosen), seed=seed)
+        records = _resampled(pixels[chosen], source.side, resolution)
+        # Pixels are whole numbers that were kept as float32.
+        step = source.step(round(records.shape[1] ** 0.5))
+        records = np.rint(records / step) * step
+        mean = records.mean(axis=0) if centre else None
+        if mean is not None:
+            records -= mean
+        # A stable sort of shuffled images: those of a class stay in random order.
+        home = np.argsort(classes[chosen], kind="stable").astype(np.int64)
+        shares = np.arange(len(chosen)) if nested else None
+        return records, mean, home, sizes, steady_way(records, home, sizes, seed, shares)
+
+    asked = name, stamp, many, seed, centre, max_samples, resolution, split, nested
+    records, mean, home, sizes, way = _known.get(asked, dealt)
     side = round(records.shape[1] ** 0.5)
     centred = "not centred"
     if centre:
@@ -161,50 +184,13 @@ def images(
     return from_blocks(
         [records[own].T for own in exchange(home, sizes, heterogeneity, way)],
         weights=weights,
-        name=SOURCES[name].title,
+        name=source.title,
         image_shape=(side, side),
         note=f"{told}{len(home):,} images of {side} × {side} pixels, {centred}.",
         own_mean=mean,
         public=PUBLIC,
-        announced=PublicFacts(np.full(side**2, _step(name, side)), mean, len(home)),
+        announced=PublicFacts(np.full(side**2, source.step(side)), mean, len(home)),
     )
-
-
-@lru_cache(maxsize=3)
-def _dealt(
-    name: str,
-    stamp: tuple[Path, int] | None,
-    clients: int,
-    seed: int,
-    centre: bool,
-    max_samples: int | None,
-    resolution: int | None,
-    split: str,
-    nested: bool,
-) -> tuple[Array, Array | None, IntArray, tuple[int, ...], ExchangeOrder]:
-    """All that does not depend on the parameter; ``stamp`` notices a changed file."""
-    pixels, classes = _read(name, stamp)
-    require(
-        max_samples is None or max_samples >= 2,
-        f"At most {max_samples} images were asked for; choose at least 2.",
-    )
-    chosen = Streams(seed).generator("data").permutation(len(pixels))[:max_samples]
-    sizes = samples_per_client(split, clients, len(chosen), seed=seed)
-    records = _resampled(pixels[chosen], SOURCES[name].side, resolution)
-    # Pixels are whole numbers that were kept as float32.
-    step = _step(name, round(records.shape[1] ** 0.5))
-    records = np.rint(records / step) * step
-    centre_of = records.mean(axis=0) if centre else None
-    if centre_of is not None:
-        records -= centre_of
-    # A stable sort of shuffled images: those of a class stay in random order.
-    home = np.argsort(classes[chosen], kind="stable").astype(np.int64)
-    shares = np.arange(len(chosen)) if nested else None
-    return records, centre_of, home, sizes, steady_way(records, home, sizes, seed, shares)
-
-
-def _step(name: str, side: int) -> float:
-    return SOURCES[name].step * area_step(SOURCES[name].side, side)
 
 
 def _resampled(pixels: AnyArray, side: int, resolution: int | None) -> Array:

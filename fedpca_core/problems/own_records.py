@@ -20,8 +20,7 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems.client_data import LARGEST, ClientData
 from fedpca_core.problems.records import WholeMoments, clip, whole_moments
-from fedpca_core.problems.table_cleaning import cell_numbers
-from fedpca_core.problems.table_columns import listed
+from fedpca_core.problems.table_columns import cell_numbers, listed
 
 SUFFIXES = (".csv", ".parquet", ".npy")
 #: Bytes of one batch of records.

@@ -1,9 +1,12 @@
 """Columns of a visitor's table as numbers: the one reading that every page shares.
 
 `plain` is applied to whatever a file holds, once, where it is read; `features` makes numbers of the
-columns that are analysed, and `handled` says what becomes of cells that hold none.
+columns that are analysed, and `handled` says what becomes of cells that hold none. Under an epsilon
+`cell_numbers` reads each cell by itself instead.
 """
 
+import operator
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -11,7 +14,9 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
+from fedpca_core.arrays import Array
 from fedpca_core.errors import require, require_choice
+from fedpca_core.problems.client_data import LARGEST
 from fedpca_core.settings import plural
 
 #: A column of more distinct texts than this makes no features.
@@ -28,28 +33,25 @@ def plain(frame: pd.DataFrame) -> pd.DataFrame:
     True is 1 and False 0, a duration is its seconds, categories are their values; columns of lists
     and other tables are left out, which ``attrs["reading"]`` says.
     """
-    others = {
-        place: frame.iloc[:, place]
-        for place, dtype in enumerate(frame.dtypes)
-        if not types.is_any_real_numeric_dtype(dtype)
-    }
-    made = {place: _plain(cells) for place, cells in others.items()}
-    if all(made[place] is cells for place, cells in others.items()):
+    held = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    made = [_plain(cells) for cells in held]
+    if all(map(operator.is_, made, held)):
         return frame
-    lists = [str(frame.columns[place]) for place, cells in made.items() if cells is None]
-    kept = [made.get(place, frame.iloc[:, place]) for place in range(frame.shape[1])]
+    lists = [str(cells.name) for cells, known in zip(held, made, strict=True) if known is None]
     require(
-        len(lists) < len(kept),
+        len(lists) < len(held),
         f"The table holds nothing but lists ({listed(lists)}); give every number a column.",
     )
-    found = pd.concat([cells for cells in kept if cells is not None], axis=1)
+    found = pd.concat([cells for cells in made if cells is not None], axis=1)
     said = f"Left out, lists and no numbers: {listed(lists)}." if lists else ""
     found.attrs = {"reading": " ".join(part for part in (frame.attrs.get("reading"), said) if part)}
     return found
 
 
 def _plain(cells: pd.Series) -> pd.Series | None:
-    """One column that is not numeric by its type; None for one of lists."""
+    """One column; None for one of lists."""
+    if types.is_any_real_numeric_dtype(cells.dtype):
+        return cells
     if types.is_bool_dtype(cells.dtype):
         return cells.astype("float64" if cells.isna().any() else "int8")
     if types.is_datetime64_any_dtype(cells.dtype):
@@ -78,8 +80,16 @@ def _number(cell: Any) -> float:
         return float("inf") if cell > 0 else float("-inf")
 
 
+def distinctly_named(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with texts as names, all of them different."""
+    names = [str(column) for column in frame.columns]
+    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
+    require(not repeated, f"Several columns are called {listed(repeated)}; rename them.")
+    return frame.set_axis(names, axis=1)
+
+
 def features(
-    frame: pd.DataFrame, chosen: Sequence[str] = (), without: Collection[str] = ()
+    frame: pd.DataFrame, chosen: Sequence[str] = (), without: Collection[str | None] = ()
 ) -> tuple[pd.DataFrame, list[str]]:
     """The columns that are analysed as numbers, NaN where a cell holds none.
 
@@ -95,14 +105,14 @@ def features(
     if len(numeric) == len(names) or not chosen:
         numbers = frame[[name for name in names if name in numeric]].astype("float64")
         return numbers, [name for name in names if name not in numeric]
-    made: list[pd.Series] = []
+    made: list[pd.Series | pd.DataFrame] = []
     for name in names:
         if name in numeric:
             made.append(frame[name].astype("float64"))
         elif (days := dates(frame[name])) is not None:
             made.append(days)
         else:
-            made.extend(_categories(frame[name]))
+            made.append(_categories(frame[name]))
     return pd.concat(made, axis=1), []
 
 
@@ -120,18 +130,16 @@ def dates(cells: pd.Series) -> pd.Series | None:
     return since.dt.total_seconds() / 86_400.0
 
 
-def _categories(cells: pd.Series) -> list[pd.Series]:
-    found = sorted(cells.dropna().astype(str).unique())
+def _categories(cells: pd.Series) -> pd.DataFrame:
+    texts = cells.dropna().astype(str)
+    found = texts.nunique()
     require(
-        1 < len(found) <= MOST_CATEGORIES,
-        f"Not numeric: {cells.name}. It holds {len(found):,} different texts; choose columns of "
+        1 < found <= MOST_CATEGORIES,
+        f"Not numeric: {cells.name}. It holds {found:,} different texts; choose columns of "
         f"numbers, of dates, or of 2 to {MOST_CATEGORIES} texts, each of which becomes a feature.",
     )
-    texts = cells.astype(str)
-    return [
-        (texts == one).astype("float64").where(cells.notna()).rename(f"{cells.name} = {one}")
-        for one in found
-    ]
+    made = pd.get_dummies(texts, prefix=str(cells.name), prefix_sep=" = ", dtype="float64")
+    return made.reindex(cells.index)
 
 
 def handled(numbers: pd.DataFrame, missing: str) -> tuple[pd.DataFrame, str]:
@@ -156,6 +164,28 @@ def handled(numbers: pd.DataFrame, missing: str) -> tuple[pd.DataFrame, str]:
         f"{count:,} missing values ({count / finite.size:.1%} of all) were filled with the median "
         "of their column: what is filled varies less than records do, and with no other column."
     )
+
+
+def cell_numbers(cells: pd.Series) -> Array:
+    """Each cell as a number by itself, (records,) float64: 0 where it holds none.
+
+    Nothing is decided by a column as a whole, so one record changes no other: what is empty, text,
+    infinite or too large to be squared counts as 0, True as 1 and False as 0.
+    """
+    if types.is_any_real_numeric_dtype(cells) or types.is_bool_dtype(cells):
+        values = cells.to_numpy(dtype=float, na_value=np.nan)
+    else:
+        texts = cells.astype("string").str.strip().str.casefold()
+        spelled = texts.replace({"true": "1", "false": "0"})
+        values = pd.to_numeric(spelled, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    return np.where(np.abs(values) <= LARGEST, values, 0.0)
+
+
+def client_name(value: object) -> str:
+    """A client's name: 3.0 and 3 are the same client."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

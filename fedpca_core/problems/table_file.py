@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
 from math import prod
 from typing import IO, Any
 
@@ -106,13 +106,12 @@ def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> p
     if content.startswith(b"PAR1"):
         file = _parquet(content, name)
         with _looks_like("a Parquet file", name):
-            frame = file.read(use_threads=False).to_pandas()
-        frame = frame.reset_index(drop=True).set_axis([str(c) for c in frame.columns], axis=1)
+            frame = file.read(use_threads=False).to_pandas().reset_index(drop=True)
+        frame = frame.rename(columns=str)
     elif array := _numpy(content, name):
         with _looks_like("an array of NumPy", name):
             matrix = array_content(*array)
-        names = [f"column {index + 1}" for index in range(matrix.shape[1])]
-        frame = pd.DataFrame(matrix, columns=names)
+        frame = pd.DataFrame(matrix).rename(columns=_numbered)
     else:
         frame = read_csv(content, name, missing)
     require(min(frame.shape) > 0, f"{name} holds no records; choose a file with one record a row.")
@@ -186,21 +185,32 @@ def read_csv(
     text, encoding = _decoded(content, title)
     separator = _separator(text)
     # "3,5" is a number in half the world; take that reading where it makes columns numeric.
-    readings = {
-        mark: _parsed(text, separator, mark, title, missing)
-        for mark in (".", ",")
-        if mark != separator
-    }
+    how = {"sep": separator, "na_values": list(missing)}
+    marks = [mark for mark in ".," if mark != separator]
+    readings = {mark: _parsed(text, title, decimal=mark, **how) for mark in marks}
     decimal, frame = max(readings.items(), key=lambda one: one[1].select_dtypes("number").shape[1])
     require(
         frame.shape[0] > 0,
         f"{title} holds a header but no records; choose a file with one record a line.",
     )
-    headless = _is_data([str(column) for column in frame.columns])
+    headless = _is_data(list(frame.columns))
     if headless:
-        frame = _parsed(text, separator, decimal, title, missing, header=False)
-    frame.attrs["reading"] = _story(separator, decimal, encoding, headless)
+        frame = _parsed(text, title, decimal=decimal, header=None, **how)
+        frame = frame.rename(columns=lambda name: _numbered(int(name)))
+    names = {";": "semicolons", "\t": "tabs", "|": "bars"}
+    said = {
+        f"cells separated by {names.get(separator)}": separator in names,
+        "decimal commas": decimal == ",",
+        f"encoded as {encoding}": bool(encoding),
+        "no header line": headless,
+    }
+    parts = ", ".join(compress(said, said.values()))
+    frame.attrs["reading"] = f"Read with {parts}." if parts else ""
     return frame
+
+
+def _numbered(place: int) -> str:
+    return f"column {place + 1}"
 
 
 def _decoded(content: bytes, title: str) -> tuple[str, str]:
@@ -227,30 +237,20 @@ def _separator(text: str) -> str:
     return max(_SEPARATORS, key=score)
 
 
-def _parsed(
-    text: str, separator: str, decimal: str, title: str, missing: Sequence[str], header: bool = True
-) -> pd.DataFrame:
+def _parsed(text: str, title: str, **how: Any) -> pd.DataFrame:
     try:
         with warnings.catch_warnings():
             # More cells than the header names would otherwise be cut off with a mere warning.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                io.StringIO(text),
-                sep=separator,
-                decimal=decimal,
-                header=0 if header else None,
-                na_values=list(missing),
-                skipinitialspace=True,
-                index_col=False,
-                low_memory=False,
-            )
+            file = io.StringIO(text)
+            return pd.read_csv(
+                file, skipinitialspace=True, index_col=False, low_memory=False, **how
+            ).rename(columns=lambda name: str(name).strip())
     except (pd.errors.ParserWarning, ValueError, OverflowError) as error:
         detail = str(error).strip().rstrip(".").splitlines()[-1]
         raise InvalidInput(
             f"{title} is not a table ({detail}); every line needs the same number of cells."
         ) from None
-    names = enumerate(frame.columns, 1)
-    return frame.set_axis([str(c).strip() if header else f"column {i}" for i, c in names], axis=1)
 
 
 def _is_data(header: list[str]) -> bool:
@@ -260,18 +260,6 @@ def _is_data(header: list[str]) -> bool:
     numbers = [float(cell.replace(",", ".")) for cell in header]
     counting = all(after == before + 1 for before, after in pairwise(numbers))
     return not (counting and numbers[0].is_integer())
-
-
-def _story(separator: str, decimal: str, encoding: str, headless: bool) -> str:
-    names = {";": "semicolons", "\t": "tabs", "|": "bars"}
-    said = {
-        f"cells separated by {names.get(separator)}": separator in names,
-        "decimal commas": decimal == ",",
-        f"encoded as {encoding}": bool(encoding),
-        "no header line": headless,
-    }
-    parts = [words for words, so in said.items() if so]
-    return f"Read with {', '.join(parts)}." if parts else ""
 
 
 def promised(file: IO[bytes]) -> ArrayHeader:

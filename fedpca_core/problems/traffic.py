@@ -23,7 +23,7 @@ from fedpca_core.problems.data_sets import files_of, find
 from fedpca_core.problems.heterogeneity import DEALT
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.splits import BY_KIND, by_kind
-from fedpca_core.problems.table_cleaning import MAX_CLIENTS
+from fedpca_core.problems.table import MAX_CLIENTS
 from fedpca_core.problems.table_columns import listed
 from fedpca_core.problems.traffic_schemas import SCHEMAS
 from fedpca_core.streams import Streams
@@ -107,15 +107,12 @@ def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
         "unsw": [("paper_test", "==", True)],
         "ton": [("split", "in", ("train", "test"))],
     }
-    tables = [
-        pd.read_parquet(file, filters=kept.get(key) if file == files[-1] else None)
-        for file in files
-    ]
-    if key == "unsw":
-        training, test = tables
+    training = test = pd.read_parquet(files[-1], filters=kept.get(key))
+    if len(files) > 1:
+        training = pd.read_parquet(files[0])
     else:
-        split = tables[0]["split"].astype(str)
-        training, test = tables[0][split.isin(("train", "train20"))], tables[0][split == "test"]
+        training = test[test["split"].isin(("train", "train20"))]
+        test = test[test["split"] == "test"]
         if "label" in training:
             training = training[training["label"] == 0]
     attack, types = schema.labels(test)
@@ -328,6 +325,12 @@ def prepare(
         blocks = [(block - mean) / deviation for block in blocks]
     sizes = sorted({len(block) for block in blocks})
     many = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 2 else " or ".join(map(str, sizes))
+    taken = (
+        f"the columns ({listed(traffic.feature_names)})",
+        "that a cell without a number counts as 0",
+        "which records are normal and train",
+        DEALT if traffic.owners is None else "whose record each row is",
+    )
     problem = from_blocks(
         [block.T for block in blocks],
         weights="records",
@@ -337,7 +340,7 @@ def prepare(
         own_mean=mean if standardising == "centre" else None,
         own_scale=standardising != "centre",
         looked=traffic.looked or ("" if public_schema else _LOOKED),
-        public=_taken(traffic) if public_schema else (),
+        public=taken if public_schema else (),
         judged=not public_schema,
     )
     return DetectionTask(
@@ -348,15 +351,6 @@ def prepare(
         source=traffic,
         dropped=tuple(names[~varies]),
         held=np.array([np.bincount(kinds[place], minlength=kinds.max() + 1) for place in places]),
-    )
-
-
-def _taken(traffic: Traffic) -> tuple[str, ...]:
-    return (
-        f"the columns ({listed(traffic.feature_names)})",
-        "that a cell without a number counts as 0",
-        "which records are normal and train",
-        DEALT if traffic.owners is None else "whose record each row is",
     )
 
 

@@ -54,10 +54,8 @@ class Schema:
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        levels = [
-            f"{column}={level}" for column, values in self.categories.items() for level in values
-        ]
-        return (*self.numeric, *levels)
+        levels = ((column, level) for column, known in self.categories.items() for level in known)
+        return (*self.numeric, *map("=".join, levels))
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -66,17 +64,12 @@ class Schema:
 
     def values(self, table: pd.DataFrame, file: str, *, strict: bool = True) -> Array:
         """All features of some rows; NaN where a cell is empty or, where not strict, holds text."""
-        result = np.zeros((len(table), len(self.feature_names)))
-        for index, column in enumerate(self.numeric):
-            result[:, index] = self._numbers(table[column], column, file, strict)
-        index = len(self.numeric)
+        found = [self._numbers(table[column], column, file, strict) for column in self.numeric]
         for column, levels in self.categories.items():
             codes, texts = _distinct(table[column])
             known = np.array(["none" if text == "-" else text for text in texts], dtype=object)
-            for level in levels:
-                result[:, index] = (known == level)[codes]
-                index += 1
-        return result
+            found += [(known == level)[codes] for level in levels]
+        return np.column_stack(found).astype(float)
 
     def _numbers(self, cells: pd.Series, column: str, file: str, strict: bool) -> Array:
         if cells.dtype.kind in "fiub":
@@ -105,7 +98,7 @@ class Schema:
 
     def labelled(self, table: pd.DataFrame) -> bool:
         """Whether a table holds one of the data set's columns of labels."""
-        return any(name in table for name in (*self.label_columns, *self.type_columns))
+        return not {*self.label_columns, *self.type_columns}.isdisjoint(table)
 
     def labels(self, table: pd.DataFrame) -> tuple[BoolArray, np.ndarray]:
         """Whether each row is an attack, and its type as text ("normal" for normal rows)."""

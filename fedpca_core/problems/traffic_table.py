@@ -14,8 +14,15 @@ import pandas as pd
 from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.errors import require
 from fedpca_core.problems.client_data import LARGEST
-from fedpca_core.problems.table_cleaning import NAMED, cell_numbers, client_name, distinctly_named
-from fedpca_core.problems.table_columns import features, handled, listed
+from fedpca_core.problems.table import NAMED
+from fedpca_core.problems.table_columns import (
+    cell_numbers,
+    client_name,
+    distinctly_named,
+    features,
+    handled,
+    listed,
+)
 from fedpca_core.problems.table_file import read_table
 from fedpca_core.problems.traffic import Traffic
 from fedpca_core.problems.traffic_schemas import HEADERLESS, attacks_in, recognise

@@ -12,8 +12,14 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.problems import Problem, from_table
-from fedpca_core.problems.table_cleaning import NAMED, SCALED, distinctly_named
-from fedpca_core.problems.table_columns import MOST_CATEGORIES, dates, features, listed
+from fedpca_core.problems.table import NAMED, SCALED
+from fedpca_core.problems.table_columns import (
+    MOST_CATEGORIES,
+    dates,
+    distinctly_named,
+    features,
+    listed,
+)
 from fedpca_core.problems.traffic_table import label_columns
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step

@@ -24,8 +24,7 @@ from fedpca_core.problems import traffic, traffic_table
 from fedpca_core.problems.images import images
 from fedpca_core.problems.perturbation import Budget
 from fedpca_core.problems.problem import Problem
-from fedpca_core.problems.table import from_table
-from fedpca_core.problems.table_cleaning import CleanTable
+from fedpca_core.problems.table import CleanTable, from_table
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import noisy_task
 from fedpca_core.questions.check.settings import CheckSettings

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems import from_table
-from fedpca_core.problems.table_cleaning import clean_table
+from fedpca_core.problems.table import clean_table
 from fedpca_core.problems.table_columns import dates, features, handled, plain
 from fedpca_core.problems.traffic_table import read_traffic
 from fedpca_core.study.own_data import OwnData

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from fedpca_core.algorithms.registry import COMPARED, METHODS
-from fedpca_core.problems.table_cleaning import clean_table
+from fedpca_core.problems.table import clean_table
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.which.recommendation import Recommendation
 from fedpca_core.questions.which.rules import share
