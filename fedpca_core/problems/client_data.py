@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
-from fedpca_core.errors import InvalidInput, require
+from fedpca_core.errors import require
 from fedpca_core.linalg.lanczos import fixed_vector
 from fedpca_core.linalg.threads import copies_nothing, share_out
 
@@ -96,14 +96,9 @@ class ClientData:
         factors: tuple[Array, ...] = (),
     ) -> ClientData:
         share = samples / samples.sum() if weights is None else np.asarray(weights, float)
-        if share.shape != samples.shape or not (share > 0).all():
-            raise InvalidInput(
-                f"There must be one positive weight for each of the {len(samples)} clients, "
-                f"not {np.array2string(share, threshold=6)}; drop clients without weight."
-            )
         return cls(
             samples=samples,
-            weights=share / share.sum(),
+            weights=checked_weights(share, len(samples)),
             grams=grams,
             factors=factors,
             products=np.zeros(len(samples), dtype=np.int64),
@@ -326,6 +321,16 @@ class ClientData:
         for weight, member in zip(weights, self.members, strict=True):
             total += weight * (self.factors[member] @ self.factors[member].T)
         return total
+
+
+def checked_weights(weights: Array, clients: int) -> Array:
+    """Weights that sum to one, in proportion to those given."""
+    require(
+        weights.shape == (clients,) and bool((weights > 0).all() and np.isfinite(weights).all()),
+        f"There must be one positive weight for each of the {clients} clients, "
+        f"not {np.array2string(weights, threshold=6)}; drop clients without weight.",
+    )
+    return weights / weights.sum()
 
 
 def second_moment(block: Array) -> Array:

@@ -1,7 +1,7 @@
 """The heterogeneity parameter: one number in [0, 1] for every problem.
 
 For records that exist (images, tables) it decides which client holds which record; for synthetic
-spectra it turns each client's own spectrum (`fedpca_core.problems.rotation`).
+spectra it turns each client's own spectrum (`fedpca_core.problems.spectrum`).
 """
 
 from __future__ import annotations

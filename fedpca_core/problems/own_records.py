@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -197,7 +198,7 @@ def _batches_of(source: Path, columns: Sequence[str], cell_by_cell: bool) -> Ite
                 f"{source} holds an array of shape {stored.shape} and type {stored.dtype}; "
                 "it must be a numeric matrix of one record a row.",
             )
-            step = max(1, BATCH_BYTES // (8 * max(1, stored.shape[1])))
+            step = _fitting(stored.shape[1])
             for begin in range(0, len(stored), step):
                 part = np.asarray(stored[begin : begin + step], dtype=float)
                 # What `cell_numbers` does.
@@ -207,30 +208,31 @@ def _batches_of(source: Path, columns: Sequence[str], cell_by_cell: bool) -> Ite
             suffix in SUFFIXES,
             f"{source} is none of {', '.join(SUFFIXES)}; save the records as one of these.",
         )
-        for table in _csv(source, cell_by_cell) if suffix == ".csv" else _parquet(source):
+        for table in _tables(source, cell_by_cell):
             yield _numbers(source, table, columns, cell_by_cell)
 
 
-def _csv(source: Path, as_text: bool) -> Iterator[pd.DataFrame]:
-    # As text, or a column's type would depend on all of its cells.
-    kind = str if as_text else None
-    with source.open("rb") as file:
-        rows = _rows(file.readline().count(b",") + 1)
-    reader = pd.read_csv(source, chunksize=rows, dtype=kind, keep_default_na=not as_text)
-    with reader:
-        yield from reader
-
-
-def _parquet(source: Path) -> Iterator[pd.DataFrame]:
+def _tables(source: Path, as_text: bool) -> Iterator[pd.DataFrame]:
+    """A CSV or Parquet file in batches."""
+    if source.suffix.lower() == ".csv":
+        with source.open("rb") as file:
+            rows = min(_ROWS, _fitting(file.readline().count(b",") + 1))
+        # As text, or a column's type would depend on all of its cells.
+        kind = str if as_text else None
+        how: Any = {"dtype": kind, "keep_default_na": not as_text}
+        with pd.read_csv(source, chunksize=rows, **how) as reader:
+            yield from reader
+        return
     from pyarrow.parquet import ParquetFile
 
     with ParquetFile(source) as file:
-        for batch in file.iter_batches(batch_size=_rows(len(file.schema_arrow))):
+        for batch in file.iter_batches(min(_ROWS, _fitting(len(file.schema_arrow)))):
             yield batch.to_pandas()
 
 
-def _rows(width: int) -> int:
-    return max(1, min(_ROWS, BATCH_BYTES // (8 * max(1, width))))
+def _fitting(width: int) -> int:
+    """Records of a batch."""
+    return max(1, BATCH_BYTES // (8 * max(1, width)))
 
 
 def _numbers(

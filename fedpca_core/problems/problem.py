@@ -14,7 +14,7 @@ from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, check_client, require, require_whole
 from fedpca_core.guarantee import Guarantee, PaidMean
 from fedpca_core.problems.announced import FINE, PublicFacts
-from fedpca_core.problems.client_data import ClientData, checked_blocks
+from fedpca_core.problems.client_data import ClientData, checked_blocks, checked_weights
 from fedpca_core.problems.perturbation import (
     Budget,
     SourceRelease,
@@ -311,16 +311,10 @@ def without_record(problem: Problem, client: int, record: int) -> Problem:
 
 def client_weights(weights: str | Sequence[float], clients: int) -> Array | None:
     """The weights a caller asked for; None stands for the share of records."""
-    if isinstance(weights, str):
-        require(
-            weights in ("records", "equal"),
-            f"Weights must be 'records' or 'equal' (or one number a client), not {weights!r}.",
-        )
-        return None if weights == "records" else np.full(clients, 1.0 / clients)
-    share = np.asarray(weights, dtype=float)
+    if not isinstance(weights, str):
+        return checked_weights(np.asarray(weights, dtype=float), clients)
     require(
-        share.shape == (clients,) and bool((share > 0).all()) and bool(np.isfinite(share).all()),
-        f"There must be one positive weight for each of the {clients} clients, "
-        f"not {np.array2string(share, threshold=6)}.",
+        weights in ("records", "equal"),
+        f"Weights must be 'records' or 'equal' (or one number a client), not {weights!r}.",
     )
-    return share / share.sum()
+    return None if weights == "records" else np.full(clients, 1.0 / clients)

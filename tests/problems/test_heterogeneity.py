@@ -15,7 +15,7 @@ from fedpca_core.problems.heterogeneity import (
     leading_scores,
     steady_way,
 )
-from fedpca_core.problems.rotation import Rotations, _angles, _turned, balance
+from fedpca_core.problems.spectrum import Rotations, _angles, _turned, balance
 
 TICKS = np.linspace(0.0, 1.0, 21)
 

@@ -7,7 +7,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import ClientData, decay_spectrum, rotation
+from fedpca_core.problems import ClientData, decay_spectrum, spectrum
 from fedpca_core.problems.spectrum import singular_values
 
 DIALS = (0.0, 0.3, 1.0)
@@ -128,10 +128,10 @@ def test_large_data_are_generated_in_place():
 
 def test_large_data_of_many_records_are_the_same_from_one_pass(monkeypatch):
     def made():
-        return rotation.white_shares(60, (50,) * 30, 0, blocks=True, moments=True, remember=False)
+        return spectrum.white_shares(60, (50,) * 30, 0, blocks=True, moments=True, remember=False)
 
     twice = made()
-    monkeypatch.setattr(rotation, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(spectrum, "_LARGE_BYTES", 0)
     once = made()
     assert not np.array_equal(twice.moments, once.moments)
     np.testing.assert_allclose(once.moments, twice.moments, atol=1e-13)
@@ -141,7 +141,7 @@ def test_large_data_of_many_records_are_the_same_from_one_pass(monkeypatch):
 
 
 def test_one_pass_leaves_what_is_remembered_alone(monkeypatch):
-    monkeypatch.setattr(rotation, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(spectrum, "_LARGE_BYTES", 0)
     first = decay_spectrum(20, (200, 300), 1.1, seed=5, keep_blocks=False)
     before = first.client_data.dense().copy()
     first.client_data.dense()[:] = 7.0
@@ -151,7 +151,7 @@ def test_one_pass_leaves_what_is_remembered_alone(monkeypatch):
 
 @pytest.mark.parametrize(("large", "seed"), [(2**40, 6), (0, 7)])
 def test_leading_features_have_the_data_that_they_have_among_all(large, seed, monkeypatch):
-    monkeypatch.setattr(rotation, "_LARGE_BYTES", large)
+    monkeypatch.setattr(spectrum, "_LARGE_BYTES", large)
     whole = decay_spectrum(40, (400, 500), 1.05, seed=seed)
     part = decay_spectrum(40, (400, 500), 1.05, seed=seed, leading=12)
     np.testing.assert_allclose(part.eigenvalues, whole.eigenvalues[:12])
