@@ -131,7 +131,20 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             public_schema=self.epsilon is not None,
         )
         if self.epsilon is not None:
-            problem = self._released(problem, self.epsilon, seed)
+            if self.clip is None:
+                raise InvalidInput(
+                    "An ε needs a norm at which records are clipped; give clip=, a length that was "
+                    "known before the records were seen."
+                )
+            problem = problem.private(
+                self.epsilon,
+                self.delta,
+                self.clip,
+                Streams(seed),
+                trust=Trust() if self.secure_aggregation else None,
+                mean_share=self.mean_share,
+                mean_clip=self.mean_clip,
+            )
         trace = simulate(
             problem,
             algorithm,
@@ -252,22 +265,6 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         )
         order = Streams(seed).generator("data").permutation(records)
         return np.asarray(order % min(self.sites, records))
-
-    def _released(self, problem: Problem, epsilon: float, seed: int) -> Problem:
-        if self.clip is None:
-            raise InvalidInput(
-                "An ε needs a norm at which records are clipped; give clip=, a length that was "
-                "known before the records were seen."
-            )
-        return problem.private(
-            epsilon,
-            self.delta,
-            self.clip,
-            Streams(seed),
-            trust=Trust() if self.secure_aggregation else None,
-            mean_share=self.mean_share,
-            mean_clip=self.mean_clip,
-        )
 
     def _turn(self, basis: Array, problem: Problem) -> None:
         """Components by decreasing variance, from the sum of the small matrices of all sites."""

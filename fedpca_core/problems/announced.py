@@ -44,8 +44,12 @@ class PublicFacts:
 
         The mean is what is subtracted from them, which the secure sums make public.
         """
-        steps, bounds = decimal_steps(records), schema_bounds(records)
-        return cls(steps, mean, len(records), bounds=bounds, read_off=True)
+        # Codes are 0 or 1, and ages, counts and amounts are not negative. The largest amount is the
+        # records' own business, so other columns have no upper bound.
+        codes = ((records == 0) | (records == 1)).all(axis=0)
+        least = np.where((records >= 0).all(axis=0), 0.0, -np.inf)
+        bounds = np.stack([least, np.where(codes, 1.0, np.inf)], axis=1)
+        return cls(decimal_steps(records), mean, len(records), bounds=bounds, read_off=True)
 
     def scaled(self, divisor: Array) -> PublicFacts:
         """The facts after every feature was divided by a public number."""
@@ -69,17 +73,6 @@ def decimal_steps(records: Array) -> Array:
         off = np.abs(scaled - np.rint(scaled)).max(axis=0)
         steps[off < 1e-6 + 1e-12 * np.abs(scaled).max(axis=0)] = 10.0**-places
     return steps
-
-
-def schema_bounds(records: Array) -> Array:
-    """The bounds of every column of (records, features) as its schema states them, (features, 2).
-
-    Codes are 0 or 1, and ages, counts and amounts are not negative. The largest amount is the
-    records' own business, so other columns have no upper bound.
-    """
-    codes = ((records == 0) | (records == 1)).all(axis=0)
-    least = np.where((records >= 0).all(axis=0), 0.0, -np.inf)
-    return np.stack([least, np.where(codes, 1.0, np.inf)], axis=1)
 
 
 def area_step(side: int, resolution: int) -> float:

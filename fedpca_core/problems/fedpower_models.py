@@ -128,7 +128,12 @@ def block_model(
             density = DENSITY[0] if client < (clients + 1) // 2 else DENSITY[1]
             threshold = (density * chance).astype(np.float32)
             for _ in range(networks):
-                rows = _adjacency(generator, threshold, normalised)
+                drawn = generator.random((nodes, nodes), dtype=np.float32) < threshold
+                upper = np.triu(drawn, k=1)
+                rows: AnyArray = (upper | upper.T).astype(np.float32)
+                if normalised:
+                    # Single precision halves the time; its rounding (1e-7) is part of the data.
+                    rows = rows / np.sqrt(np.maximum(rows.sum(axis=1, keepdims=True), 1.0))
                 grams[client] += rows.T @ rows
             grams[client] /= nodes * networks
         grams = 0.5 * (grams + grams.transpose(0, 2, 1))
@@ -146,14 +151,3 @@ def block_model(
         "with 2 records.",
         record_norm=1.0 if normalised else None,
     )
-
-
-def _adjacency(generator: np.random.Generator, threshold: AnyArray, normalised: bool) -> AnyArray:
-    """Rows of one symmetric adjacency matrix with zero diagonal; normalised, of norm 1 (or 0)."""
-    nodes = len(threshold)
-    upper = np.triu(generator.random((nodes, nodes), dtype=np.float32) < threshold, k=1)
-    rows = (upper | upper.T).astype(np.float32)
-    if not normalised:
-        return rows
-    # Single precision halves the time; its rounding (1e-7) is part of the data drawn.
-    return rows / np.sqrt(np.maximum(rows.sum(axis=1, keepdims=True), 1.0))

@@ -46,9 +46,7 @@ def read_moments(
     private = clip_norm is not None
     for place, batch in _batches(Path(source), columns, cell_by_cell=private):
         # Contiguous by record, so that the two halves of a product read it once.
-        if clip_norm is None:
-            _check(place, batch)
-        records = batch if clip_norm is None else clip(batch.T, clip_norm).T
+        records = _checked(place, batch) if clip_norm is None else clip(batch.T, clip_norm).T
         rows += len(records)
         kept.append(records)
         if total is None and 2 * rows >= records.shape[1]:
@@ -259,7 +257,7 @@ def _numbers(
     return table.to_numpy(dtype=float)
 
 
-def _check(place: Path, values: Array) -> None:
+def _checked(place: Path, values: Array) -> Array:
     bad = int((~np.isfinite(values)).sum())
     require(bad == 0, f"{place} holds {bad} missing or infinite values; drop or impute them first.")
     size = float(np.abs(values).max(initial=0.0))
@@ -267,3 +265,4 @@ def _check(place: Path, values: Array) -> None:
         size <= LARGEST,
         f"{place} holds values up to {size:.3g}, whose powers overflow; change their unit.",
     )
+    return values

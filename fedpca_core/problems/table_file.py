@@ -111,7 +111,8 @@ def read_table(content: bytes, name: str, missing: Sequence[str] = MISSING) -> p
     elif array := _numpy(content, name):
         with _looks_like("an array of NumPy", name):
             matrix = array_content(*array)
-        frame = pd.DataFrame(matrix).rename(columns=_numbered)
+        native = matrix.astype(matrix.dtype.newbyteorder("="), copy=False)
+        frame = pd.DataFrame(native).rename(columns=_numbered)
     else:
         frame = read_csv(content, name, missing)
     require(min(frame.shape) > 0, f"{name} holds no records; choose a file with one record a row.")

@@ -1,4 +1,4 @@
-"""Network traffic, from public data sets or synthetic devices, to a federated problem.
+"""Network traffic, measured (`traffic_table`) or of synthetic devices, to a federated problem.
 
 Clients hold normal records only, transformed, standardised and split; a test set of labelled
 records is the same for all methods. The logarithms of a synthetic device's counters follow a few
@@ -9,7 +9,6 @@ between counters in four ways.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,14 +17,12 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.errors import require, require_choice, require_known
-from fedpca_core.problems.data_sets import files_of, find
+from fedpca_core.errors import require, require_choice
 from fedpca_core.problems.heterogeneity import DEALT
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.splits import BY_KIND, by_kind
 from fedpca_core.problems.table import MAX_CLIENTS
 from fedpca_core.problems.table_columns import listed
-from fedpca_core.problems.traffic_schemas import SCHEMAS
 from fedpca_core.streams import Streams
 
 #: Counters of a synthetic device.
@@ -90,42 +87,6 @@ class Traffic:
     @property
     def attack_types(self) -> list[str]:
         return sorted({str(name) for name in self.types[self.attack]})
-
-
-def available(folder: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
-    """Keys of the real data sets that can be read here; see `data_sets.data_folder`."""
-    return tuple(key for key in SCHEMAS if find(key, folder) is not None)
-
-
-def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
-    """Read a public data set from its Parquet copy; refused where it is not known or not here."""
-    require_known("set of traffic", key, SCHEMAS)
-    schema = SCHEMAS[key]
-    files = files_of(key, folder)
-    # Rows of no split (duplicates, further attacks) are never read.
-    kept: dict[str, list[tuple[str, str, Any]]] = {
-        "unsw": [("paper_test", "==", True)],
-        "ton": [("split", "in", ("train", "test"))],
-    }
-    training = test = pd.read_parquet(files[-1], filters=kept.get(key))
-    if len(files) > 1:
-        training = pd.read_parquet(files[0])
-    else:
-        training = test[test["split"].isin(("train", "train20"))]
-        test = test[test["split"] == "test"]
-        if "label" in training:
-            training = training[training["label"] == 0]
-    attack, types = schema.labels(test)
-    return Traffic(
-        name=schema.title,
-        feature_names=schema.feature_names,
-        normal=schema.values(training, files[0].name),
-        split_key=schema.split_key,
-        test=schema.values(test, files[-1].name),
-        attack=attack,
-        types=types,
-        note=schema.note,
-    )
 
 
 def synthetic(normal: int = 12_000, test: int = 8_000, seed: int = 0) -> Traffic:

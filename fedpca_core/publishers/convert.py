@@ -19,7 +19,7 @@ import pandas as pd
 from fedpca_core.arrays import AnyArray
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.problems.table_file import SPOILED
-from fedpca_core.problems.traffic_schemas import HEADERLESS, SCHEMAS
+from fedpca_core.problems.traffic_table import HEADERLESS, SCHEMAS
 
 #: Contents of the originals by name, and of the finished files.
 Files = Mapping[str, bytes]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from fedpca_core.problems.traffic_schemas import SCHEMAS
+from fedpca_core.problems.traffic_table import SCHEMAS
 from tests.browser.tools import (
     accessible,
     computing_held,

@@ -24,7 +24,7 @@ from fedpca_core.problems.data_sets import (
 )
 from fedpca_core.problems.images import SOURCES, load_images
 from fedpca_core.problems.table import heart_table
-from fedpca_core.problems.traffic_schemas import SCHEMAS
+from fedpca_core.problems.traffic_table import SCHEMAS
 from fedpca_core.study.world import PROBLEMS
 
 ROOT = Path(__file__).resolve().parents[2]

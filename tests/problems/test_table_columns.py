@@ -213,3 +213,12 @@ def test_a_column_that_names_clients_is_suggested(name, suggested):
 )
 def test_repeated_and_empty_names_are_told_apart(content, names):
     assert TableFacts.of(OwnData("own.csv", content).table).numeric == names
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_an_array_of_another_machine_reads_the_same(order):
+    content = io.BytesIO()
+    np.save(content, np.arange(12, dtype=f"{order}f8").reshape(6, 2) ** 2)
+    table = OwnData("mine.npy", content.getvalue()).table
+    assert TableFacts.of(table).numeric == ("column 1", "column 2")
+    assert table["column 2"].tolist() == [1, 9, 25, 49, 81, 121]

@@ -9,7 +9,7 @@ import pytest
 from fedpca_core import InvalidInput
 from fedpca_core.anomaly.evaluation import area, score
 from fedpca_core.problems import traffic, traffic_table
-from fedpca_core.problems.traffic_schemas import HEADERLESS, SCHEMAS, recognise
+from fedpca_core.problems.traffic_table import HEADERLESS, SCHEMAS, recognise
 
 
 def unsw_table(rows=200, seed=0):
@@ -218,11 +218,11 @@ def test_bad_files_get_a_sentence(table, words):
 
 
 def test_missing_data_sets_name_the_command():
-    assert traffic.available() == ("iot23",)
+    assert traffic_table.available() == ("iot23",)
     with pytest.raises(InvalidInput, match="data ton-iot” says where to get it, or choose IoT-23"):
-        traffic.load("ton")
+        traffic_table.load("ton")
     with pytest.raises(InvalidInput, match="no set of traffic “kdd99”"):
-        traffic.load("kdd99")
+        traffic_table.load("kdd99")
 
 
 def test_the_widest_data_set_that_fits_is_recognised():
@@ -270,7 +270,7 @@ def test_baselines_do_not_depend_on_the_split(clients):
 
 def test_real_baselines_do_not_depend_on_the_split():
     """IoT-23 raw: the length alone had AUC .292 or .450, depending on the split."""
-    raw = traffic.load("iot23")
+    raw = traffic_table.load("iot23")
     for split in ("sorted", "iid"):
         found = traffic.prepare(raw, split=split, transform="none")
         assert area(found.attack, score(found.records, None)) == pytest.approx(0.292, abs=5e-4)
@@ -320,7 +320,7 @@ def test_synthetic_traffic_says_so_and_keeps_its_seed():
     ],
 )
 def test_real_sets_have_the_published_sizes(key, features, train, normal, attacks):
-    found = traffic.load(key)
+    found = traffic_table.load(key)
     assert found.normal.shape == (train, features)
     assert int(found.attack.sum()) == attacks
     assert int((~found.attack).sum()) == normal

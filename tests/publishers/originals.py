@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.io import savemat
 
-from fedpca_core.problems.traffic_schemas import HEADERLESS, SCHEMAS
+from fedpca_core.problems.traffic_table import HEADERLESS, SCHEMAS
 
 RNG = np.random.default_rng(0)
 #: Images of each class in the small files of MNIST's form: to train, and to test.

@@ -15,7 +15,7 @@ import pytest
 
 from fedpca_core.__main__ import main
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import read_csv, traffic
+from fedpca_core.problems import read_csv, traffic_table
 from fedpca_core.problems.data_sets import DATA_SETS, find
 from fedpca_core.problems.images import load_images
 from fedpca_core.publishers import convert, fetch
@@ -175,7 +175,7 @@ def test_faces_stand_upright(publisher, tmp_path):
 def test_unsw_is_told_apart_by_size_and_tested_as_in_the_paper(publisher, tmp_path):
     one, (train, test) = published("unsw", publisher)
     fetch.provide(one, tmp_path)
-    found = traffic.load("unsw", tmp_path)
+    found = traffic_table.load("unsw", tmp_path)
     normal = train[train["label"] == 0]
     np.testing.assert_allclose(found.normal, normal[list(found.feature_names)], rtol=1e-6)
     assert int((~found.attack).sum()) == 20 and int(found.attack.sum()) == 30
@@ -194,7 +194,7 @@ def test_ton_leaves_duplicates_out_and_draws_what_is_tested(publisher, tmp_path)
         "dup": 20, "train": 70, "test": 70, "rest": 60,
     }  # fmt: skip
     assert len(stored) == len(table)
-    found = traffic.load("ton", tmp_path)
+    found = traffic_table.load("ton", tmp_path)
     assert found.normal.shape == (70, 49) and int(found.attack.sum()) == 40
     flags = found.normal[:, found.feature_names.index("dns_AA")]
     assert set(flags) == {-1.0, 1.0}
@@ -204,7 +204,7 @@ def test_ton_leaves_duplicates_out_and_draws_what_is_tested(publisher, tmp_path)
 def test_nsl_has_its_columns_named(publisher, tmp_path):
     one, held = published("nsl", publisher)
     fetch.provide(one, tmp_path)
-    found = traffic.load("nsl", tmp_path)
+    found = traffic_table.load("nsl", tmp_path)
     assert found.normal.shape == (30, 34) and int(found.attack.sum()) == 15
     first = held["KDDTrain+_20Percent.txt"]
     expected = first[first["attack"] == "normal"][list(found.feature_names)].astype(float)

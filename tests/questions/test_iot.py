@@ -8,7 +8,7 @@ from fedpca_core.anomaly.evaluation import area, evaluate, quantile
 from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.papers import presets
 from fedpca_core.papers.entries import paper
-from fedpca_core.problems import traffic
+from fedpca_core.problems import traffic, traffic_table
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.questions.anomaly.settings import AnomalySettings
@@ -35,12 +35,12 @@ def alone(detection, components):
 
 @pytest.fixture(scope="module")
 def ton(data_folder):
-    return traffic.prepare(traffic.load("ton", data_folder))
+    return traffic.prepare(traffic_table.load("ton", data_folder))
 
 
 @pytest.fixture(scope="module")
 def unsw(data_folder):
-    raw = traffic.load("unsw", data_folder)
+    raw = traffic_table.load("unsw", data_folder)
     return {name: traffic.prepare(raw, transform=name) for name in ("none", "log")}
 
 
@@ -80,7 +80,7 @@ def test_ton_iot_self_learning_fails_by_its_threshold(ton):
 
 @pytest.mark.data("ton")
 def test_ton_iot_a_shuffled_split_closes_the_gap(data_folder, ton):
-    shuffled = traffic.prepare(traffic.load("ton", data_folder), split="iid")
+    shuffled = traffic.prepare(traffic_table.load("ton", data_folder), split="iid")
     even = alone(shuffled, 4)
     narrow = alone(ton, 4)
     assert even.auc == pytest.approx(auc(shuffled, shuffled.problem.target(4)), abs=0.015)

@@ -11,7 +11,7 @@ import pandas as pd
 from fedpca_core.anomaly.evaluation import always_alarm
 from fedpca_core.arrays import IntArray
 from fedpca_core.papers.registry import quote
-from fedpca_core.problems.traffic import available
+from fedpca_core.problems.traffic_table import available
 from fedpca_core.questions.anomaly.detection import Alarmed, Findings, Spent
 from fedpca_core.questions.anomaly.leaks import FITTED_FEATURES, Leaked
 from fedpca_core.questions.anomaly.learning import FULL_ROUNDS, Learnt, best

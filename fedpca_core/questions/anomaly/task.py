@@ -10,9 +10,14 @@ from typing import Any
 from fedpca_core.arrays import IntArray
 from fedpca_core.errors import require
 from fedpca_core.problems.problem import check_components
-from fedpca_core.problems.traffic import DetectionTask, Traffic, available, load, prepare, synthetic
-from fedpca_core.problems.traffic_schemas import SCHEMAS
-from fedpca_core.problems.traffic_table import NO_LABELS, read_traffic
+from fedpca_core.problems.traffic import DetectionTask, Traffic, prepare, synthetic
+from fedpca_core.problems.traffic_table import (
+    NO_LABELS,
+    SCHEMAS,
+    available,
+    load,
+    read_traffic,
+)
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.remembered import Remembered
 from fedpca_core.settings import plural

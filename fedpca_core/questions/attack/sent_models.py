@@ -14,7 +14,7 @@ import pandas as pd
 from fedpca_core.algorithms import FedPG, OneShot, PersonalizedPCA
 from fedpca_core.arrays import AnyArray
 from fedpca_core.problems.images import images
-from fedpca_core.problems.traffic import available
+from fedpca_core.problems.traffic_table import available
 from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.questions.anomaly.leaks import Leaked, Leaks
