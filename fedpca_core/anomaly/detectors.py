@@ -7,15 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fedpca_core.anomaly import autoencoder
-from fedpca_core.anomaly.evaluation import (
-    RATES,
-    Evaluation,
-    best_for_labels,
-    evaluate,
-    quantile,
-    score,
-)
+from fedpca_core.anomaly import autoencoder, evaluation
+from fedpca_core.anomaly.evaluation import RATES, Evaluation, evaluate, quantile, score
 from fedpca_core.arrays import Array
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import uniform_frame
@@ -154,7 +147,8 @@ def self_learning(
     for position, index in enumerate(chosen):
         yield position / len(chosen)
         scores = score(detection.records, frames[index])
-        oracle.append(evaluate(detection.attack, scores, best_for_labels(detection.attack, scores)))
+        best = evaluation.best_for_labels(detection.attack, scores)
+        oracle.append(evaluate(detection.attack, scores, best))
         training = score(np.ascontiguousarray(problem.blocks[index].T), frames[index])
         own.append(evaluate(detection.attack, scores, quantile(training)))
     return SelfLearning(
@@ -167,7 +161,7 @@ def self_learning(
 
 
 def mean_rates(judged: Sequence[Evaluation]) -> dict[str, float]:
-    return {name: float(np.mean([one.rates()[name] for one in judged])) for name in RATES}
+    return {name: float(np.mean([getattr(one, name) for one in judged])) for name in RATES}
 
 
 def _scored(

@@ -32,11 +32,6 @@ def slowness(low: float, high: float, penalty: float) -> float:
     return 1 - (penalty + low) / (penalty + high)
 
 
-def best_local_steps(low: float, high: float) -> int:
-    """n = round(sqrt(kappa)), near which Scaffnew contracts fastest in the worst case."""
-    return max(1, round(float(np.sqrt(high / low))))
-
-
 def fedavg(high: float, steps: int) -> FedAvg:
     return FedAvg(local_steps=steps, step_size=1 / high)
 

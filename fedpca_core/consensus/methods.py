@@ -222,7 +222,7 @@ class ConsensusTrace:
     def rounds(self) -> int:
         return len(self.averages) - 1
 
-    @cached_property
+    @property
     def bytes_up(self) -> IntArray:
         """Bytes all clients have sent, cumulative; as many come down."""
         return self.communications * (8 * self.problem.features * self.problem.clients)

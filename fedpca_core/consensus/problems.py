@@ -43,11 +43,6 @@ class ConsensusProblem(ABC):
     def features(self) -> int:
         """Dimension d of the shared variable."""
 
-    @property
-    def condition(self) -> float:
-        """kappa = L / lambda of the worst client."""
-        return self.smoothness / self.strong_convexity
-
     @abstractmethod
     def gradient(self, points: Array) -> Array:
         """Every client's gradient at its own point, (clients, features)."""

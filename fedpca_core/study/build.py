@@ -1,6 +1,7 @@
 """From settings to a problem, an algorithm, a channel and a run: what the studies share."""
 
 import math
+from collections.abc import Hashable
 
 import pandas as pd
 
@@ -21,6 +22,7 @@ from fedpca_core.streams import Streams
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.own_table import TABLE_FIELDS, own_problem
 from fedpca_core.study.pca_settings import IMAGES, ConvergeSettings
+from fedpca_core.study.study import content_key
 
 #: Fields that a problem depends on; the others do not invalidate one that is remembered.
 PROBLEM_FIELDS = (
@@ -44,8 +46,8 @@ def build_problem(settings: ConvergeSettings, data: OwnData | None = None) -> Pr
     problem = before_noise(settings, data)
     if math.isinf(settings.epsilon):
         return problem
-    noise = tuple(getattr(settings, name) for name in NOISE_FIELDS)
-    return _PROBLEMS.get((*_key(settings, data), *noise), lambda: with_noise(problem, settings))
+    key = _key(settings, data, *NOISE_FIELDS)
+    return _PROBLEMS.get(key, lambda: with_noise(problem, settings))
 
 
 def before_noise(settings: ConvergeSettings, data: OwnData | None = None) -> Problem:
@@ -58,11 +60,10 @@ def before_noise(settings: ConvergeSettings, data: OwnData | None = None) -> Pro
     return problem
 
 
-def _key(settings: ConvergeSettings, data: OwnData | None) -> tuple[object, ...]:
-    prepared: tuple[object, ...] = ()
-    if settings.problem == "table" and data is not None:
-        prepared = data.digest, math.isfinite(settings.epsilon)
-    return (prepared, *(getattr(settings, name) for name in PROBLEM_FIELDS))
+def _key(settings: ConvergeSettings, data: OwnData | None, *noise: str) -> tuple[Hashable, ...]:
+    own = settings.problem == "table"
+    prepared = own and math.isfinite(settings.epsilon)
+    return prepared, *content_key(settings, PROBLEM_FIELDS + noise, data if own else None)
 
 
 def beside_epsilon(settings: ConvergeSettings) -> str:

@@ -82,18 +82,16 @@ class Limits:
                 f"{asked:,} {name} are more than the {limit:,} that this server takes; choose "
                 f"fewer, or {remedy}.",
             )
-        require(
-            cost.megabytes <= self.megabytes,
-            f"“{title}” would take about {amount(cost.megabytes)} MB of memory with these "
-            f"settings, and this server gives one computation {self.megabytes:,} MB; choose "
-            f"{_fewer(settings)}, or {remedy}.",
-        )
-        require(
-            cost.seconds <= self.seconds,
-            f"“{title}” would take about {amount(cost.seconds / 60)} minutes with these "
-            f"settings, and this server gives one computation {amount(self.seconds / 60)}; choose "
-            f"{_fewer(settings)}, or {remedy}.",
-        )
+        memory, minutes = amount(cost.megabytes), amount(cost.seconds / 60)
+        for fits, asked_for, given in (
+            (cost.megabytes <= self.megabytes, f"{memory} MB of memory", f"{self.megabytes:,} MB"),
+            (cost.seconds <= self.seconds, f"{minutes} minutes", amount(self.seconds / 60)),
+        ):
+            require(
+                fits,
+                f"“{title}” would take about {asked_for} with these settings, and this server "
+                f"gives one computation {given}; choose {_fewer(settings)}, or {remedy}.",
+            )
 
 
 #: What makes a run large.

@@ -31,7 +31,6 @@ def test_the_worst_client_has_the_wanted_constants(maker) -> None:
     problem = _problem(maker, strong_convexity=0.25, smoothness=5.0)
     assert problem.strong_convexity == pytest.approx(0.25)
     assert problem.smoothness == pytest.approx(5.0)
-    assert problem.condition == pytest.approx(20)
 
 
 @pytest.mark.parametrize("maker", MAKERS)

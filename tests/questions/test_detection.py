@@ -210,7 +210,7 @@ def test_the_server_reads_a_client_of_few_features():
     settings = replace(OWN, rounds=100, participation=0.5, view="leaks")
     found = outcome(STUDIES["leaks"].run(settings, own_file()))
     assert found.outside["error"].iloc[-1] < 0.05
-    assert len(found.fitted) == leaks.FITTED_RUNS and found.fitted[-1] < 1e-2
+    assert len(found.fitted) == leaks.FITTED_RUNS and found.fitted["error"].iloc[-1] < 1e-2
     assert found.truth.shape == found.found.shape == (5, 5)
     assert found.joined is not None
     with pytest.raises(InvalidInput, match="There is no client 10 among 10"):

@@ -186,6 +186,6 @@ def test_a_table_that_does_not_fit_is_a_sentence(changes, message, monkeypatch) 
 
 def test_every_choice_is_a_method_that_is_tuned_and_claimed() -> None:
     assert list(TheorySettings.parameters()["method"].choices) == list(ITERATIONS)
-    for key, one in ITERATIONS.items():
+    for key, without in ITERATIONS.items():
         dials = {name for name in REASONS if name in replace(SMALL, method=key).idle()}
-        assert dials == set(one.without), key
+        assert dials == set(without), key

@@ -61,7 +61,8 @@ def test_progress_and_lagrangian_are_marked():
 
 def test_errors_against_the_truth_are_marked(findings):
     facts = findings.facts
-    leaked = Leaked(facts, "FedPG", pd.DataFrame({"round": [1, 2], "error": [0.5, 0.1]}), (0.4,))
+    outside = pd.DataFrame({"round": [1, 2], "error": [0.5, 0.1]})
+    leaked = Leaked(facts, "FedPG", outside, pd.DataFrame({"participations": [1], "error": [0.4]}))
     assert all(panel.simulation_only for panel in figures.error_panels(leaked))
     assert figures.what_is_read(leaked).startswith(
         "After 2 participations the dual gives the part outside the model to **10.0%** (simulation"

@@ -367,19 +367,19 @@ def leaks(found: Leaked, settings: AnomalySettings) -> parts.Parts:
 
 def error_panels(found: Leaked) -> list[Panel]:
     """Relative errors of both readings, which need the truth."""
-    counted, read = np.arange(1, len(found.fitted) + 1), found.outside
-    readings: dict[str, tuple[str, Any, Any, str]] = {
-        "outside": ("after each participation", read["round"], read["error"], found.title),
-        "fitted": ("Levenberg–Marquardt", counted, found.fitted, "series 1"),
-    }
+    readings = [
+        ("outside", "after each participation", "round", found.outside, found.title),
+        ("fitted", "Levenberg–Marquardt", "participations", found.fitted, "series 1"),
+    ]
+    guess = Baseline("guessing zero", 1.0)
     return [
         Panel.of(
             key,
-            [Curve(name, x, np.maximum(errors, ROUNDING), colour=look, marker=True)],
-            baselines=(Baseline("guessing zero", 1.0),),
+            [Curve(name, read[x], read["error"].clip(ROUNDING), colour=look, marker=True)],
+            baselines=(guess,),
         )
-        for key, (name, x, errors, look) in readings.items()
-        if len(x) or key == "outside"
+        for key, name, x, read, look in readings
+        if read is not None
     ]
 
 
@@ -387,13 +387,13 @@ def what_is_read(found: Leaked) -> str:
     error, times = found.outside["error"].iloc[-1], len(found.outside)
     last = f"{error:.1%}" if error > 1e-3 else short(error, 2)
     told = [parts.words("anomaly-outside", times=times, last=last)]
-    if found.fitted:
-        error, times = short(found.fitted[-1], 2), len(found.fitted)
+    if found.fitted is not None:
+        error, times = short(found.fitted["error"].iloc[-1], 2), len(found.fitted)
         told.append(parts.words("anomaly-fitted", times=times, error=error))
     if found.joined is not None:
-        near = found.joined.cosine > 0.99
-        shown = "that record" if near else "too much besides to show that record"
-        told.append(parts.words("anomaly-joined", shown=shown, joined=found.joined))
+        joined = found.joined.iloc[0]
+        shown = "that record" if joined.cosine > 0.99 else "too much besides to show that record"
+        told.append(parts.words("anomaly-joined", shown=shown, joined=joined))
     return " ".join(told)
 
 

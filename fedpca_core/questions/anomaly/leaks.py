@@ -8,6 +8,7 @@ import pandas as pd
 from fedpca_core import attacks
 from fedpca_core.arrays import Array
 from fedpca_core.attacks import stationary
+from fedpca_core.attacks.scores import relative_error
 from fedpca_core.errors import check_client
 from fedpca_core.linalg.stiefel import remove_span
 from fedpca_core.problems import Problem, without_record
@@ -27,16 +28,6 @@ MOST_ROUNDS = 500
 FITTED_RUNS = 5
 
 
-@dataclass(frozen=True)
-class LeaksJoined:
-    """One record that joined between two runs, read off the difference of two fits."""
-
-    #: Of what was read to the true record (simulation only).
-    cosine: float
-    #: Share of the leading eigenvalue of the difference, which the server sees.
-    purity: float
-
-
 @dataclass(frozen=True, eq=False)
 class Leaked:
     """Errors of the readings, relative to the truth (simulation only)."""
@@ -46,13 +37,16 @@ class Leaked:
     title: str
     #: After each participation, of the part of S_i Z outside the span of Z: round, error.
     outside: pd.DataFrame
-    #: Error of the whole S_i fitted to the first 1, 2, ... participations; empty above
+    #: Of the whole S_i fitted to the first 1, 2, ... of them: participations, error; None above
     #: `FITTED_FEATURES` features.
-    fitted: tuple[float, ...] = ()
+    fitted: pd.DataFrame | None = None
     #: truth, found: (features, features) float64, or None: The last of these and what it should be.
     truth: Array | None = None
     found: Array | None = None
-    joined: LeaksJoined | None = None
+    #: One record that joined between two runs, read off the difference of two fits: the cosine of
+    #: what was read to the true one (simulation only), and the purity, the share of the leading
+    #: eigenvalue of the difference, which the server sees.
+    joined: pd.DataFrame | None = None
 
 
 class Leaks(Topic[Leaked]):
@@ -76,35 +70,21 @@ class Leaks(Topic[Leaked]):
         truth = held.only(np.array([client])).dense()[0]
         path = stationary.outside_path(trace.transcript, algorithm, client)
         rounds = [round_ for round_, _, _ in path]
-        errors = [_error(found, remove_span(truth @ z, z)) for _, z, found in path]
+        errors = [relative_error(found, remove_span(truth @ z, z)) for _, z, found in path]
         outside = pd.DataFrame({"round": rounds, "error": errors})
         leaked = Leaked(TaskFacts.of(on), algorithm.title, outside)
         if problem.features > FITTED_FEATURES:
             return leaked
-        for count in range(1, min(FITTED_RUNS, len(rounds)) + 1):
+        fitted = []
+        for count, last in enumerate(rounds[:FITTED_RUNS], 1):
             yield Step(0.3 + 0.1 * count, f"Fitting {count} participations", leaked)
-            read = trace.transcript.until(rounds[count - 1])
+            read = trace.transcript.until(last)
             matrix = stationary.fit_runs(read, algorithm, client).matrix
-            fitted = (*leaked.fitted, _error(matrix, truth))
-            leaked = replace(leaked, fitted=fitted, truth=truth, found=matrix)
+            fitted.append({"participations": count, "error": relative_error(matrix, truth)})
+            leaked = replace(leaked, fitted=pd.DataFrame(fitted), truth=truth, found=matrix)
         yield Step(0.9, "Running once more without one record", leaked)
-        if leaked.found is None:
-            return leaked
-        last = rounds[len(leaked.fitted) - 1]
-        found = leaked.found
-        joined = yield from part(_joined(settings, data, problem, found, last), 0.9, 1.0)
+        joined = yield from part(_joined(settings, data, problem, matrix, last), 0.9, 1.0)
         return replace(leaked, joined=joined)
-
-    def tables(self, result: Leaked, settings: AnomalySettings) -> dict[str, pd.DataFrame]:
-        count = np.arange(1, len(result.fitted) + 1)
-        fitted = pd.DataFrame({"participations": count, "error": np.array(result.fitted)})
-        joined = pd.DataFrame([vars(result.joined)] if result.joined else [])
-        tables = {"outside": result.outside, "fitted": fitted, "joined": joined}
-        return {name: table for name, table in tables.items() if len(table)}
-
-
-def _error(found: Array, truth: Array) -> float:
-    return float(np.linalg.norm(found - truth) / np.linalg.norm(truth))
 
 
 def _run(settings: AnomalySettings, problem: Problem) -> Part[Trace]:
@@ -115,7 +95,7 @@ def _run(settings: AnomalySettings, problem: Problem) -> Part[Trace]:
 
 def _joined(
     settings: AnomalySettings, data: OwnData | None, problem: Problem, found: Array, last_round: int
-) -> Part[LeaksJoined | None]:
+) -> Part[pd.DataFrame | None]:
     """The client's first record, read off the run with it and an earlier one without it.
 
     With noise at the source the earlier run is a release of its own.
@@ -136,4 +116,4 @@ def _joined(
     read = attacks.differencing(before, found, held - 1, held)
     sizes = float(np.linalg.norm(read.records) * np.linalg.norm(record))
     cosine = abs(float(read.records @ record)) / sizes if sizes > 0 else 0.0
-    return LeaksJoined(cosine, float(read.purity))
+    return pd.DataFrame({"cosine": [cosine], "purity": [float(read.purity)]})

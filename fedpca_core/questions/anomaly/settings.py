@@ -92,7 +92,7 @@ class AnomalySettings(Settings):
 
     def algorithm(self) -> ConsensusADMM:
         made = cast(type[ConsensusADMM], METHODS[self.method].algorithm)
-        return made(**{name: getattr(self, name) for name in self._named()})
+        return made(**self.some(*self._named()))
 
     def _named(self) -> set[str]:
         """The parameters of the method that are set here, under the same names."""

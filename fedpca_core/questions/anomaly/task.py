@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
 from fedpca_core.arrays import IntArray
 from fedpca_core.errors import require
@@ -25,7 +25,6 @@ from fedpca_core.streams import Streams
 from fedpca_core.study import own_table
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.own_data import NoFile, OwnData
-from fedpca_core.study.own_table import TableFacts
 from fedpca_core.study.study import content_key
 
 #: What pages need besides what is declared here.
@@ -82,10 +81,9 @@ class TaskFacts:
     @property
     def read(self) -> str:
         """How much was read or drawn."""
-        records = (
-            f"{plural(self.training, 'record')} to learn from and {self.tested:,} to be tested"
-        )
-        return f"{records}, {plural(self.features, 'feature')}, {plural(self.clients, 'client')}"
+        learnt, features = plural(self.training, "record"), plural(self.features, "feature")
+        records = f"{learnt} to learn from and {self.tested:,} to be tested"
+        return f"{records}, {features}, {plural(self.clients, 'client')}"
 
 
 def resolve(problem: str) -> str:
@@ -115,16 +113,16 @@ def source(settings: AnomalySettings, data: OwnData | None = None) -> Traffic:
     Raises InvalidInput: data that are not there, or a file that could not be used.
     """
     c, problem = settings, resolve(settings.problem)
-    if problem == "own" and data is None:
-        raise NoFile(
-            "There is no file yet: these settings are for a CSV file of your own, which a link "
-            "cannot carry; choose it beside “Traffic”."
-        )
 
     def read() -> Traffic:
-        if problem != "own" or data is None:
+        if problem != "own":
             return synthetic(seed=c.seed) if problem == "synthetic" else load(problem)
-        how = _chosen(c, _OWN - {"problem"})
+        if data is None:
+            raise NoFile(
+                "There is no file yet: these settings are for a CSV file of your own, which a link "
+                "cannot carry; choose it beside “Traffic”."
+            )
+        how = c.some(*_OWN - {"problem"})
         return read_traffic(data.content, data.name, public_schema=by_schema(c), **how)
 
     return _SOURCES.get((by_schema(c), *key_of(c, data, _read_fields(c))), read)
@@ -143,16 +141,15 @@ def task(settings: AnomalySettings, data: OwnData | None = None) -> DetectionTas
             seed=settings.seed,
             public_schema=by_schema(settings),
             concentration=settings.alpha,
-            **_chosen(settings, _SPLIT - {"alpha"}),
+            **settings.some(*_SPLIT - {"alpha"}),
         ),
     )
     check_components(settings.components, found.problem.features)
     return found
 
 
-def fitting(settings: AnomalySettings, facts: TableFacts) -> AnomalySettings:
-    """The settings with no more clients and components than a file allows; it may hold labels."""
-    return own_table.fitting(settings, facts, rows_each=ROWS_A_CLIENT, labels=1)
+#: Settings with no more clients and components than a file allows; it may hold labels.
+fitting = partial(own_table.fitting, rows_each=ROWS_A_CLIENT, labels=1)
 
 
 def _task_key(settings: AnomalySettings, data: OwnData | None) -> tuple[Hashable, ...]:
@@ -190,13 +187,8 @@ def noisy_task(settings: AnomalySettings, data: OwnData | None = None) -> Detect
 
 def with_noise(on: DetectionTask, settings: AnomalySettings, release: int = 0) -> DetectionTask:
     """The task with the settings' noise at the source; another release draws other noise."""
-    c, mean = settings, _chosen(settings, frozenset({"mean_share", "mean_clip"}))
+    c, mean = settings, settings.some("mean_share", "mean_clip")
     return on.private(c.epsilon, c.delta, c.clip_norm, Streams(c.seed), release=release, **mean)
-
-
-def _chosen(settings: AnomalySettings, fields: frozenset[str]) -> dict[str, Any]:
-    """Fields by name, for functions that call them the same."""
-    return {name: getattr(settings, name) for name in fields}
 
 
 def _read_fields(settings: AnomalySettings) -> frozenset[str]:

@@ -6,19 +6,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
 from fedpca_core.algorithms.admm import ConsensusADMM
-from fedpca_core.anomaly import detectors
+from fedpca_core.anomaly import detectors, evaluation
 from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2, Network
 from fedpca_core.anomaly.detectors import Detector
-from fedpca_core.anomaly.evaluation import (
-    Curves,
-    Evaluation,
-    area_pair,
-    best_for_labels,
-    caught_at,
-    curves,
-    evaluate,
-    quantile,
-)
+from fedpca_core.anomaly.evaluation import Curves, Evaluation
 from fedpca_core.problems.problem import Problem
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
@@ -96,20 +87,18 @@ class JudgedDetector:
 def judge(on: DetectionTask, found: Detector) -> JudgedDetector:
     """Everything about a detector at any threshold."""
     scores, attack = found.scores, on.attack
-    thresholds: dict[Level, float] = {s: quantile(found.training_scores, s) for s in SHARES}
+    thresholds: dict[Level, float] = {
+        share: evaluation.quantile(found.training_scores, share) for share in SHARES
+    }
     if on.source.labelled:
-        thresholds["oracle"] = best_for_labels(attack, scores)
+        thresholds["oracle"] = evaluation.best_for_labels(attack, scores)
     alarms = {level: float((scores > value).mean()) for level, value in thresholds.items()}
     if not on.source.labelled:
         return JudgedDetector(thresholds, alarms, {}, None, {})
-    areas = area_pair(attack, scores)
-    return JudgedDetector(
-        thresholds,
-        alarms,
-        {level: evaluate(attack, scores, value, areas) for level, value in thresholds.items()},
-        curves(attack, scores),
-        {share: caught_at(attack, scores, share) for share in FEW},
-    )
+    areas = evaluation.area_pair(attack, scores)
+    rates = {at: evaluation.evaluate(attack, scores, it, areas) for at, it in thresholds.items()}
+    few = {share: evaluation.caught_at(attack, scores, share) for share in FEW}
+    return JudgedDetector(thresholds, alarms, rates, evaluation.curves(attack, scores), few)
 
 
 def level(settings: AnomalySettings, labelled: bool = True) -> Level:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from fedpca_core import metrics
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.arrays import AnyArray, Array
+from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import projector_distance
 from fedpca_core.metrics.faps_theorem import BesideTheorem, beside_theorem
@@ -32,7 +32,7 @@ from fedpca_core.study.limits import Cost
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import words
 from fedpca_core.study.pca_settings import ConvergeSettings
-from fedpca_core.study.study import InPieces
+from fedpca_core.study.study import InPieces, stacked
 from fedpca_core.study.sweep import Band, Measured, Sweep
 
 #: Seconds of computing between two partial results of a comparison. Not those of the clock: where
@@ -40,7 +40,7 @@ from fedpca_core.study.sweep import Band, Measured, Sweep
 PARTIAL_SECONDS = 1.0
 
 #: What progress can be charged for, from the columns of a metrics frame.
-COSTS: Mapping[str, Callable[[Mapping[str, Any]], AnyArray]] = {
+COSTS: Mapping[str, Callable[[pd.DataFrame], pd.Series]] = {
     "round": lambda found: found["round"],
     "bytes": lambda found: found["bytes_up"] + found["bytes_down"],
     "local_products": lambda found: found["local_products"],
@@ -88,22 +88,15 @@ class Comparison:
         """Rounds of the longest run."""
         return max((len(t) - 1 for tables in self.tables.values() for t in tables), default=0)
 
-    @once
-    def _columns(self, method: str) -> list[dict[str, Array]]:
-        return [
-            dict(zip(table.columns, table.to_numpy(dtype=float).T, strict=True))
-            for table in self.tables[method]
-        ]
-
     @once  # a page asks in every run, and for every visitor
     def line(self, method: str, measure: str, axis: str) -> Line | None:
         """What to draw of one method; None where it does not have the measure."""
-        found = self._columns(method)
-        shortest = min(len(columns["round"]) for columns in found)
-        values = np.stack([columns[measure][:shortest] for columns in found])
+        found = self.tables[method]
+        shortest = min(map(len, found))
+        values = np.stack([table[measure][:shortest] for table in found])
         if not np.isfinite(values).any():
             return None
-        x = np.median([COSTS[axis](columns)[:shortest] for columns in found], axis=0)
+        x = np.median([COSTS[axis](table)[:shortest] for table in found], axis=0)
         ended = shortest <= self.rounds and method != self.unfinished
         if ended and axis == "round":
             values = np.pad(values, ((0, 0), (0, self.rounds + 1 - shortest)), mode="edge")
@@ -127,10 +120,7 @@ class Comparison:
             return None
         begin = max(int(table["round"].iloc[0]) for table in found)
         rounds = np.arange(begin, min(int(table["round"].iloc[-1]) for table in found) + 1)
-        columns = [
-            table[measure].to_numpy()[np.isin(table["round"].to_numpy(), rounds)] for table in found
-        ]
-        values = np.median(columns, axis=0)
+        values = np.median([table.set_index("round")[measure][rounds] for table in found], axis=0)
         above = int((np.minimum.accumulate(values) > ABOVE_ROUNDING).sum())
         if above < SHORTEST_GUIDE:
             return None
@@ -138,12 +128,11 @@ class Comparison:
 
     def curves(self) -> pd.DataFrame:
         """All metrics frames below each other, with columns method and start in front."""
-        parts = [
-            table.assign(method=METHODS[method].title, start=start)
+        return stacked(
+            {"method": METHODS[method].title, "start": start, **table}
             for method, tables in self.tables.items()
             for start, table in enumerate(tables)
-        ]
-        return pd.concat(parts, ignore_index=True)[["method", "start", *metrics.COLUMNS]]
+        )
 
     @once
     def summary(self, measure: str, accuracy: float) -> pd.DataFrame:
@@ -154,29 +143,19 @@ class Comparison:
         seconds (medians over the starts that got there; NaN if none), final (median last value).
         """
         rows = []
-        for method in self.tables:
-            starts = self._columns(method)
-            if np.isnan(starts[0][measure]).all():
+        for method, starts in self.tables.items():
+            if starts[0][measure].isna().all():
                 continue
-            hits = [
-                (columns, metrics.row_reached(columns["round"], columns[measure], accuracy))
-                for columns in starts
-            ]
-            found = [(columns, row) for columns, row in hits if row is not None]
-            rows.append(
-                {
-                    "method": METHODS[method].title,
-                    "reached": len(found),
-                    "starts": len(starts),
-                    **{
-                        name: float(np.median([cost(columns)[row] for columns, row in found]))
-                        if found
-                        else np.nan
-                        for name, cost in COSTS.items()
-                    },
-                    "final": float(np.median([columns[measure][-1] for columns in starts])),
-                }
-            )
+            courses = (one[["round", measure]].to_numpy(float).T for one in starts)
+            hits = [metrics.row_reached(at, values, accuracy) for at, values in courses]
+            found = [(one, row) for one, row in zip(starts, hits, strict=True) if row is not None]
+            spent = {
+                name: float(np.median([cost(one)[row] for one, row in found])) if found else np.nan
+                for name, cost in COSTS.items()
+            }
+            final = float(np.median([one[measure].iloc[-1] for one in starts]))
+            title, reached = METHODS[method].title, {"reached": len(found), "starts": len(starts)}
+            rows.append({"method": title, **reached, **spent, "final": final})
         return pd.DataFrame(rows)
 
 

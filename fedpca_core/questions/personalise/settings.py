@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -73,12 +73,12 @@ class PersonaliseSettings(Settings):
 
         Raises InvalidInput: sizes that do not fit, or a table that does not.
         """
-        sizes = self._chosen("components", "samples", "noise_variance", "seed")
+        sizes = self.some("components", "samples", "noise_variance", "seed")
         if self.problem == "table":
             apart = None if self.client_column else self.heterogeneity
             problem = personal_records(own_problem(self, data, heterogeneity=apart), **sizes)
         else:
-            sizes |= self._chosen("features", "clients", "reading")
+            sizes |= self.some("features", "clients", "reading")
             problem = personal(spread=self.heterogeneity, **sizes)
         if math.isinf(self.epsilon):
             return problem
@@ -89,12 +89,8 @@ class PersonaliseSettings(Settings):
         if calibrated and self.reading == "literal":  # it starts from a standard deviation
             spread = float(np.sqrt(spread))
         prior = "calibrated" if calibrated else self.reading
-        same = self._chosen("components", "noise_variance", "gradient", "pace", "start_from")
+        same = self.some("components", "noise_variance", "gradient", "pace", "start_from")
         return PersonalizedPCA(spread=spread, prior=prior, **same)
-
-    def _chosen(self, *names: str) -> dict[str, Any]:
-        """Fields by name, for what calls them the same."""
-        return {name: getattr(self, name) for name in names}
 
     def methods(self) -> dict[str, Algorithm]:
         """Personalised PCA and what it is compared with, by key."""

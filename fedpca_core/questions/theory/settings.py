@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -56,7 +56,7 @@ class TheorySettings(Settings):
     def idle(self) -> Mapping[str, str]:
         own, pair = self.problem == "table", self.problem == "pair"
         named, other = own and self.client_column, foreign(self.problem)
-        title, without = self.title, ITERATIONS[self.method].without
+        title, without = self.title, ITERATIONS[self.method]
         return because(
             (not own, other, (*TABLE_FIELDS, "target")),
             (own or pair, other, "features"),
@@ -125,7 +125,19 @@ class TheorySettings(Settings):
         return getattr(wanted, self.problem)()
 
     def build_method(self) -> ConsensusMethod:
-        return ITERATIONS[self.method].tuned(self).scaled(self.step_scale, self.dual_scale)
+        """The chosen method with step sizes relative to those that its theorem prescribes."""
+        high, r, both, n = self.high, self.penalty, self.coupling, self.local_steps
+        tuned: Mapping[str, ConsensusMethod] = {
+            "scaffnew": bounds.scaffnew(high, n),
+            "exact": bounds.uzawa_exact(LOW, high, r),
+            "steps": bounds.uzawa_steps(LOW, high, r, n),
+            "nine": bounds.uzawa_nine(LOW, high, r, n),
+            "admm": bounds.admm(both),
+            "joint": JointUzawa(both, both),
+            "proxskip": bounds.proxskip(LOW, high, self.probability),
+            "fedavg": bounds.fedavg(high, n),
+        }
+        return tuned[self.method].scaled(self.step_scale, self.dual_scale)
 
     def claim(self) -> StatedFactor:
         """The theorem that speaks of the method at these parameters.
@@ -134,10 +146,31 @@ class TheorySettings(Settings):
         (`fedpca_core.consensus.bounds.theorem_3`); Theorems 9 and 10 are proved for quadratics
         only.
         """
-        one = ITERATIONS[self.method]
+        high, r, both, n = self.high, self.penalty, self.coupling, self.local_steps
+        skipping, quadratic = bounds.proxskip(LOW, high, self.probability), self.quadratic
+        squared = bounds.theorem_12(LOW, high, skipping.step_size, skipping.probability)
+        remark = "In expectation over the coin, not in each step."
+        claims = {
+            "scaffnew": StatedFactor("Corollary 2", bounds.corollary_2(LOW, high))
+            if n == 1
+            else _nothing("The claims for n > 1 are false as printed; ours is drawn."),
+            "exact": StatedFactor("Theorem 1", bounds.theorem_1(LOW, high, r)),
+            "steps": StatedFactor("Theorem 3", bounds.theorem_3(LOW, high, r, n)),
+            "nine": StatedFactor(
+                "Theorem 9" if r else "Theorem 10",
+                bounds.theorem_9(LOW, high, r, n),
+                proved=quadratic,
+            ),
+            "admm": StatedFactor("Theorem 11", bounds.theorem_11(LOW, high, both)),
+            "joint": StatedFactor(
+                "Theorem 4(2)", bounds.theorem_4_two(high, both), proved=quadratic
+            ),
+            "proxskip": StatedFactor("Theorem 12", math.sqrt(squared), remark, every_round=False),
+            "fedavg": WRONG,
+        }
+        stated = claims[self.method]
         changed = {name for name in ("step_scale", "dual_scale") if getattr(self, name) != 1}
-        stated = one.claim(self)
-        if stated is WRONG or changed <= set(one.without):
+        if stated is WRONG or changed <= set(ITERATIONS[self.method]):
             return stated
         return _nothing("No theorem speaks of these step sizes; our bound does.")
 
@@ -155,86 +188,20 @@ class StatedFactor:
     every_round: bool = True
 
 
-@dataclass(frozen=True)
-class TheoryMethod:
-    """One method; iterations on vectors."""
-
-    #: Dials that it has no use for.
-    without: tuple[str, ...]
-    #: With the step sizes that its theorem prescribes.
-    tuned: Callable[[TheorySettings], ConsensusMethod]
-    #: What the theorem states at these.
-    claim: Callable[[TheorySettings], StatedFactor]
-
-
 def _nothing(remark: str) -> StatedFactor:
     return StatedFactor("none", None, remark)
 
 
-def _scaffnew(c: TheorySettings) -> StatedFactor:
-    if c.local_steps == 1:
-        return StatedFactor("Corollary 2", bounds.corollary_2(LOW, c.high))
-    return _nothing("The claims for n > 1 are false as printed; ours is drawn.")
-
-
-def _nine(c: TheorySettings) -> StatedFactor:
-    factor = bounds.theorem_9(LOW, c.high, c.penalty, c.local_steps)
-    return StatedFactor("Theorem 10" if c.penalty == 0 else "Theorem 9", factor, proved=c.quadratic)
-
-
-def _proxskip(c: TheorySettings) -> StatedFactor:
-    tuned = bounds.proxskip(LOW, c.high, c.probability)
-    squared = bounds.theorem_12(LOW, c.high, tuned.step_size, tuned.probability)
-    remark = "In expectation over the coin, not in each step."
-    return StatedFactor("Theorem 12", math.sqrt(squared), remark, every_round=False)
-
-
 WRONG = _nothing("Nothing is proved: FedAvg has a wrong fixed point.")
-_SOLVED, _STEPPED = ("step_scale", "probability"), ("probability",)
-#: By key; their titles stand in `values.toml`.
-ITERATIONS: Mapping[str, TheoryMethod] = {
-    "scaffnew": TheoryMethod(
-        ("penalty_factor", "probability"),
-        lambda c: bounds.scaffnew(c.high, c.local_steps),
-        _scaffnew,
-    ),
-    "exact": TheoryMethod(
-        _SOLVED,
-        lambda c: bounds.uzawa_exact(LOW, c.high, c.penalty),
-        lambda c: StatedFactor("Theorem 1", bounds.theorem_1(LOW, c.high, c.penalty)),
-    ),
-    "steps": TheoryMethod(
-        _STEPPED,
-        lambda c: bounds.uzawa_steps(LOW, c.high, c.penalty, c.local_steps),
-        lambda c: StatedFactor(
-            "Theorem 3", bounds.theorem_3(LOW, c.high, c.penalty, c.local_steps)
-        ),
-    ),
-    "nine": TheoryMethod(
-        _STEPPED,
-        lambda c: bounds.uzawa_nine(LOW, c.high, c.penalty, c.local_steps),
-        _nine,
-    ),
-    "admm": TheoryMethod(
-        _SOLVED,
-        lambda c: bounds.admm(c.coupling),
-        lambda c: StatedFactor("Theorem 11", bounds.theorem_11(LOW, c.high, c.coupling)),
-    ),
-    "joint": TheoryMethod(
-        _SOLVED,
-        lambda c: JointUzawa(c.coupling, c.coupling),
-        lambda c: StatedFactor(
-            "Theorem 4(2)", bounds.theorem_4_two(c.high, c.coupling), proved=c.quadratic
-        ),
-    ),
-    "proxskip": TheoryMethod(
-        ("penalty_factor", "dual_scale"),
-        lambda c: bounds.proxskip(LOW, c.high, c.probability),
-        _proxskip,
-    ),
-    "fedavg": TheoryMethod(
-        ("penalty_factor", "dual_scale", "probability"),
-        lambda c: bounds.fedavg(c.high, c.local_steps),
-        lambda c: WRONG,
-    ),
+
+#: Methods by key, whose titles stand in `values.toml`, and the dials that each has no use for.
+ITERATIONS: Mapping[str, tuple[str, ...]] = {
+    "scaffnew": ("penalty_factor", "probability"),
+    "exact": ("step_scale", "probability"),
+    "steps": ("probability",),
+    "nine": ("probability",),
+    "admm": ("step_scale", "probability"),
+    "joint": ("step_scale", "probability"),
+    "proxskip": ("penalty_factor", "dual_scale"),
+    "fedavg": ("penalty_factor", "dual_scale", "probability"),
 }

@@ -67,7 +67,8 @@ class AgainstClaims(Study[TheorySettings, Measured]):
         problem, method = settings.build(data), settings.build_method()
         chosen = run(problem, method, settings.rounds, seed=settings.seed)
         yield Step(0.2, "Exact worst cases")
-        low, high, steps = LOW, settings.high, bounds.best_local_steps(LOW, settings.high)
+        low, high = LOW, settings.high
+        steps = max(1, round(math.sqrt(high / low)))  # near which Scaffnew contracts fastest
         exact = _exact(problem, method, high)
         rivals: dict[str, ConsensusMethod] = {
             "FedAvg": bounds.fedavg(high, settings.local_steps),
@@ -129,13 +130,13 @@ def _exact(
     problem: ConsensusProblem, method: ConsensusMethod, high: float
 ) -> tuple[float | None, float | None, float | None]:
     """Our bound, the one-step norm and the spectral radius, as far as each speaks."""
-    spectral = norm = radius = None
-    uzawa, quadratic = method.uzawa, problem.quadratic
-    if uzawa is not None and (quadratic is not None or uzawa.local_steps is None):
-        spectral = bounds.spectral(LOW, high, uzawa)
-    if uzawa is not None and quadratic is not None:
-        norm = float(operators.one_step_norms(quadratic, [uzawa])[0])
-        radius = float(operators.spectral_radii(quadratic, [uzawa])[0])
+    if (uzawa := method.uzawa) is None:
+        return None, None, None
+    spectral = bounds.spectral(LOW, high, uzawa)
+    if (quadratic := problem.quadratic) is None:
+        return spectral if uzawa.local_steps is None else None, None, None
+    measured = operators.one_step_norms, operators.spectral_radii
+    norm, radius = (float(of(quadratic, [uzawa])[0]) for of in measured)
     return spectral, norm, radius
 
 
