@@ -24,10 +24,9 @@ from fedpca_core.questions.attack.replay import Defences, ReplayAttack
 from fedpca_core.questions.attack.sent_models import SentModel, SentModels, borrowed
 from fedpca_core.questions.personalise import figures as personalise
 from fedpca_core.settings import plural, short
-from fedpca_core.study.own_data import OwnData
+from fedpca_core.study import OwnData, Study
 from fedpca_core.study.parts import About, Caption, Part, Parts, words
 from fedpca_core.study.pca_settings import FINER, IMAGES, AttackSettings, ConvergeSettings
-from fedpca_core.study.study import Study
 
 STUDY, RECORDS, REPLAY = ClientReconstruction(), ClientRecords(), ReplayAttack()
 RISK, NOISE, MODELS = at_risk.AtRisk(), at_risk.NoiseAtRisk(), SentModels()

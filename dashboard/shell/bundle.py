@@ -15,11 +15,10 @@ from dashboard.shell.document import PRODUCT
 from fedpca_core.errors import visible
 from fedpca_core.papers.sources import SOFTWARE, cited
 from fedpca_core.settings import Settings
+from fedpca_core.study import OwnData, Study
 from fedpca_core.study.facts import read_of
 from fedpca_core.study.files import notebook
-from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import names
-from fedpca_core.study.study import Study
 from fedpca_core.study.units import described
 
 #: What stands in an archive beside the files.

@@ -24,10 +24,8 @@ from dashboard.shell.markup import html
 from fedpca_core.papers.sources import SOFTWARE, cited, reference
 from fedpca_core.questions.told import TOLD, WITH_FILE, asked
 from fedpca_core.settings import Settings, powers, rough
-from fedpca_core.study import parts
+from fedpca_core.study import OwnData, Study, parts
 from fedpca_core.study.facts import read_of
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
 from fedpca_core.version import __version__
 
 #: Rows of a table, and of pictures, on the sheet.

@@ -29,10 +29,9 @@ from dashboard.shell.turns import LONG_SECONDS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step, outcome
+from fedpca_core.study import OwnData, Study
 from fedpca_core.study.here import MissingData, require_here
-from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import words
-from fedpca_core.study.study import Study
 
 S = TypeVar("S", bound=Settings)
 R = TypeVar("R")

@@ -6,9 +6,8 @@ from typing import Any
 
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
-from fedpca_core.study.limits import Cost, Limits
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
+from fedpca_core.study import Cost, OwnData, Study
+from fedpca_core.study.limits import Limits
 
 #: How to do without this server.
 ELSEWHERE = (

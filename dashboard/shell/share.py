@@ -14,9 +14,8 @@ from dashboard.shell import bundle, handout, jobs, layout
 from dashboard.shell.navigation import door
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.settings import Settings
+from fedpca_core.study import OwnData, Study
 from fedpca_core.study.files import notebook
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
 
 _SO_FAR = "**So far:** made of a part of the results; the page was still computing."
 Parameters: TypeAlias = Mapping[str, str | Sequence[str]]

@@ -34,8 +34,7 @@ from fedpca_core.questions.catalogue import RUNNABLE
 from fedpca_core.remembered import forget_everything
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step, changed, outcome
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import InPieces, Study
+from fedpca_core.study import InPieces, OwnData, Study
 
 #: What is said before the work has begun.
 WAITING = Step[Any](0.0, "Waiting for a free processor", waits=True)

@@ -264,10 +264,9 @@ def _colours(series: pd.Series) -> dict[str, str]:
 
 def _measured(entry: Experiment, found: Shown, size: str) -> list[Panel]:
     """The experiment's measure against what it varies; at its own size with the paper's values."""
-    cells = found.cells[size].query("x.isna() and measure == @entry.measure")
-    if cells.empty:
+    table = found.medians(size, entry.measure)
+    if table.empty:
         return []
-    table = cells.groupby(["part", "series"], sort=False)["result"].median().reset_index()
     colours = _colours(table["series"])
     rows = {name: table[table["series"] == name] for name in colours}
     curves = [

@@ -123,7 +123,7 @@ def test_what_is_sent_is_on_show():
     assert duel.message.shape == (11, 6, 8, 8)
     assert np.ptp(duel.message[0]) == 0 < np.ptp(duel.message[1])
     assert np.abs(duel.message[1] - duel.other.message[1]).max() > 0.1
-    said = [drawn.in_a_line(one, DUEL, 5) for one in (duel, duel.other)]
+    said = [drawn.held(one, DUEL, 5)[2] for one in (duel, duel.other)]
     assert said[0] == "Has all 12 since message 2: no other whole pixels fit."
     assert said[1] == "No digits read. Harder attack not tried."
 
@@ -271,7 +271,7 @@ def test_the_stored_replay_is_shown_while_it_runs_anew():
     np.testing.assert_array_equal(early.pictures[-1], early.truth)
     assert early.findings[-1][1].status is Status.OPEN
     assert early.findings[1][1].status is Status.NOT_TRIED, "what a search has not read is not open"
-    said = drawn.in_a_line(early, REPLAYED, REPLAYED.rounds)
+    said = drawn.held(early, REPLAYED, REPLAYED.rounds)[2]
     assert "all 30, exactly, since message 20, by replay of the update" in said
     assert "stored" in said
     other = STUDY.run(replace(REPLAYED, seed=1))

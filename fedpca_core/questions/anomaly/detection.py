@@ -16,8 +16,7 @@ from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import TaskFacts, noisy_task
 from fedpca_core.steps import Run, Step, in_turn, part
 from fedpca_core.streams import Streams
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import stacked
+from fedpca_core.study import OwnData, stacked
 
 
 @dataclass(frozen=True, eq=False)

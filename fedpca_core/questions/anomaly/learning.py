@@ -17,10 +17,7 @@ from fedpca_core.questions.anomaly.task import NOISE, TASK, TaskFacts, noisy_tas
 from fedpca_core.questions.anomaly.trained import LEARNING, Topic, detector, run
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step, in_turn, part
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import stacked
-from fedpca_core.study.sweep import Measured, Sweep, Swept
+from fedpca_core.study import Cost, Measured, OwnData, Sweep, Swept, stacked
 
 #: Every client's state of every round is held for the Lagrangian, so long runs are cut there.
 FULL_ROUNDS = 300

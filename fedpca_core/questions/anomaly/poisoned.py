@@ -17,9 +17,8 @@ from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import NOISE, TASK, TaskFacts, noisy_task, source
 from fedpca_core.questions.anomaly.trained import LEARNING, Topic
 from fedpca_core.steps import Part, Run, Step, in_turn, part
-from fedpca_core.study.own_data import OwnData
+from fedpca_core.study import OwnData, stacked
 from fedpca_core.study.parts import names
-from fedpca_core.study.study import stacked
 
 #: What the server may do about it: names on screen.
 RULES = names("poisoned-rules")

@@ -20,9 +20,7 @@ from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import NOISE, TASK, key_of, noisy_task, task
 from fedpca_core.remembered import Remembered
 from fedpca_core.steps import Part, Step, changed
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
+from fedpca_core.study import Cost, OwnData, Study
 
 R = TypeVar("R")
 T = TypeVar("T")

@@ -16,13 +16,10 @@ from fedpca_core.problems import Problem, without_record
 from fedpca_core.questions import costs
 from fedpca_core.questions.attack.client_trial import ADVERSARIES, RUN, adversary, read_by
 from fedpca_core.steps import Part, Run, Step, in_turn, part
-from fedpca_core.study import pictures
+from fedpca_core.study import Cost, OwnData, Study, pictures, stacked
 from fedpca_core.study.build import before_noise, with_noise
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import Pictures
-from fedpca_core.study.study import Study, stacked
 
 #: A difference this nearly of rank one is one record, as far as the server can tell.
 PURE = 0.99

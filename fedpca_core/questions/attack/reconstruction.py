@@ -28,16 +28,13 @@ from fedpca_core.questions.attack.client_trial import (
 )
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.streams import Streams
-from fedpca_core.study import pictures
+from fedpca_core.study import Cost, OwnData, Study, pictures, stacked
 from fedpca_core.study.build import build_problem
 from fedpca_core.study.deployed import held_matrix, private_matrix, stated_trace
 from fedpca_core.study.facts import Facts
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.panels import Baseline
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import Pictures
-from fedpca_core.study.study import Study, stacked
 
 #: A reconstruction counts as complete below this relative error.
 RECOVERED = 1e-6

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core import attacks
-from fedpca_core.algorithms.registry import METHODS
+from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.attacks import scores
 from fedpca_core.problems import Problem
 from fedpca_core.protocol.transcript import Transcript
@@ -17,15 +17,12 @@ from fedpca_core.questions import costs
 from fedpca_core.questions.attack.client_trial import RUN
 from fedpca_core.settings import plural
 from fedpca_core.steps import Part, Run, Step, in_turn, part
-from fedpca_core.study import pictures
+from fedpca_core.study import Cost, OwnData, Study, pictures
 from fedpca_core.study.build import attacked_run, build_problem
 from fedpca_core.study.deployed import held_matrix, private_matrix, stated_trace
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import words
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import Pictures
-from fedpca_core.study.study import Study
 
 #: Seconds between two partial results.
 PARTIAL_SECONDS = 2.0
@@ -198,12 +195,12 @@ def _defended(
     settings: AttackSettings, problem: Problem, method: str = "faps"
 ) -> Part[dict[str, object]]:
     """Only FAPS is replayed, and no sums; a method that comes to rest is read up to there."""
-    client, sums = settings.client, settings.secure_aggregation
+    client, sums, masked = settings.client, settings.secure_aggregation, replayable(method)
     truth, stated = private_matrix(problem, client), stated_trace(problem, client)
     trace, table = yield from part(attacked_run(problem, method, settings), 0.0, 0.05)
     sines = table["sin_theta"].to_numpy(dtype=float)
     rounds = len(sines) - 1
-    if method != "faps" and (sines <= _SETTLED).any():
+    if not masked and (sines <= _SETTLED).any():
         rounds = int(np.argmax(sines <= _SETTLED))
     view = trace.transcript.until(rounds)
     read = attacks.pooled(view, client) if sums else attacks.symmetric(view, client, trace=stated)
@@ -214,7 +211,7 @@ def _defended(
         "evaluations": 0,
         "ended": "sums" if sums else "products",
     }
-    if method == "faps" and not sums:
+    if masked and not sums:
         found = yield from part(replayed(settings, problem, view, 0.0), 0.05, 1.0)
         ended, searched = found.attack.ended, found.attack.evaluations
         row |= {"replay_error": found.error, "evaluations": searched, "ended": ended}

@@ -4,7 +4,7 @@ These are of digits of few pixels where the whole matrix is solved for: a fit to
 has features (features + 1)/2 unknowns. One-shot averaging's eigenvectors are read at full size.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ import pandas as pd
 
 from fedpca_core.algorithms import FedPG, OneShot, PersonalizedPCA
 from fedpca_core.arrays import AnyArray
+from fedpca_core.problems import Problem
 from fedpca_core.problems.images import images
 from fedpca_core.problems.traffic_table import available
 from fedpca_core.protocol.algorithm import Algorithm
@@ -24,11 +25,9 @@ from fedpca_core.questions.personalise.exposure import Exposed, Exposure
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Part, Run, Step, part
+from fedpca_core.study import Cost, OwnData, Study
 from fedpca_core.study.deployed import deployment_of, subtracted
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings
-from fedpca_core.study.study import Study
 from fedpca_core.trial import trial
 
 #: Clients of the demonstration; the first is attacked.
@@ -45,6 +44,14 @@ class ModelSize:
     rounds: int
 
 
+#: How the methods are set up.
+_ALGORITHMS: Mapping[str, Callable[[int, Problem], Algorithm]] = {
+    "fedpg": lambda components, problem: FedPG(components),
+    "one_shot": lambda components, problem: OneShot(components),
+    "personal": lambda components, problem: PersonalizedPCA(
+        components=components, start_from="common"
+    ).prepared(problem.client_data),
+}
 #: By method, as `AttackSettings.elsewhere` names them.
 SIZES: Mapping[str, ModelSize] = {
     "fedpg": ModelSize(4, 8, 3, 12),
@@ -82,10 +89,7 @@ def from_models(method: str) -> Part[FromModels]:
     truth = private @ private.T / private.shape[1]
     nothing = FromModels(size, 1.0, False, "", 0, pictures.tiles(private, problem), None)
     yield Step(0.0, "Solving the uploads for the client's matrix")
-    algorithm: Algorithm = (OneShot if method == "one_shot" else FedPG)(size.components)
-    if method == "personal":
-        personal = PersonalizedPCA(components=size.components, start_from="common")
-        algorithm = personal.prepared(problem.client_data)
+    algorithm = _ALGORITHMS[method](size.components, problem)
     view = simulate(problem, algorithm, rounds=size.rounds).transcript
     deployment = deployment_of(problem, algorithm, ConvergeSettings(), 0, rounds=size.rounds)
     tried = yield from part(trial(view, deployment), 0.0, 1.0)
@@ -124,10 +128,11 @@ def borrowed(settings: AttackSettings) -> tuple[Study[Any, Any], Settings] | Non
     FedPG is shown on IoT-23 where it is found, because its eight features can be fitted whole.
     """
     problem = "iot23" if "iot23" in available() else "synthetic"
-    if settings.elsewhere == "personal":
-        return Exposure(), _PERSONAL
-    small = AnomalySettings(problem=problem, **_TRAFFIC)
-    return (Leaks(), small) if settings.elsewhere == "fedpg" else None
+    read: dict[str, tuple[Study[Any, Any], Settings]] = {
+        "personal": (Exposure(), _PERSONAL),
+        "fedpg": (Leaks(), AnomalySettings(problem=problem, **_TRAFFIC)),
+    }
+    return read.get(settings.elsewhere)
 
 
 class SentModels(Study[AttackSettings, SentModel]):

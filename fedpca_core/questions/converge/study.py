@@ -26,14 +26,12 @@ from fedpca_core.questions import costs
 from fedpca_core.remembered import once
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step
+from fedpca_core.study import Cost, InPieces, Measured, OwnData, Sweep, stacked
 from fedpca_core.study.build import build_problem, simulation
 from fedpca_core.study.facts import Facts
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import words
 from fedpca_core.study.pca_settings import ConvergeSettings
-from fedpca_core.study.study import InPieces, stacked
-from fedpca_core.study.sweep import Band, Measured, Sweep
+from fedpca_core.study.sweep import Band
 
 #: Seconds of computing between two partial results of a comparison. Not those of the clock: where
 #: many wait, a quick run would show pictures halfway that keep others waiting longer.

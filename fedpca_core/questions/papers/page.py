@@ -16,11 +16,9 @@ from fedpca_core.papers.results import origin, reproduce, shipped
 from fedpca_core.papers.sources import SOURCES
 from fedpca_core.settings import Settings, because, choice, number, switch
 from fedpca_core.steps import Run, Step, changed
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
+from fedpca_core.study import Cost, OwnData, Study
 from fedpca_core.study.panels import Curve, Panel
 from fedpca_core.study.parts import Chart, Parts
-from fedpca_core.study.study import Study
 
 #: Which series a verdict has the colour of: what is wrong is warm, what nobody knows is grey.
 COLOURS = dict(zip(WORDS, (0, 8, 1, 9, 2, 4, 7), strict=True))
@@ -205,6 +203,11 @@ class Shown:
     def size(self) -> str:
         """The size that is drawn: the paper's where it was run."""
         return "paper" if "paper" in self.cells else "live" if "live" in self.cells else ""
+
+    def medians(self, size: str, measure: str) -> pd.DataFrame:
+        """Over the seeds, of one measure: part, series, result."""
+        cells = self.cells[size].query("x.isna() and measure == @measure")
+        return cells.groupby(["part", "series"], sort=False)["result"].median().reset_index()
 
 
 class PaperExperiment(Study[PapersSettings, Shown]):

@@ -17,9 +17,7 @@ from fedpca_core.protocol.simulate import simulate
 from fedpca_core.protocol.trace import Trace
 from fedpca_core.questions.personalise.settings import PersonaliseSettings
 from fedpca_core.steps import Part, Run, Step, in_turn, part
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study
+from fedpca_core.study import Cost, OwnData, Study
 
 #: Uploads of more features take minutes to solve.
 LARGEST = attack.LARGEST

@@ -27,11 +27,8 @@ from fedpca_core.questions.personalise.settings import (
 )
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step
+from fedpca_core.study import Cost, Measured, OwnData, Study, Sweep, stacked
 from fedpca_core.study.facts import Facts
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.study import Study, stacked
-from fedpca_core.study.sweep import Measured, Sweep
 
 #: Clients between whom angles are measured; their number grows with the square.
 SHOWN = 60

@@ -14,10 +14,8 @@ from fedpca_core.consensus.methods import ConsensusMethod, ConsensusTrace, Inexa
 from fedpca_core.consensus.problems import ConsensusProblem, Quadratic, scalar_pair
 from fedpca_core.questions.theory.settings import LOW, StatedFactor, TheorySettings
 from fedpca_core.steps import Part, Run, Step, in_turn, part
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
+from fedpca_core.study import Cost, OwnData, Study, stacked
 from fedpca_core.study.own_table import TABLE_FIELDS
-from fedpca_core.study.study import Study, stacked
 
 #: An average this close to the minimiser, relative to its size, has arrived.
 ARRIVED = 1e-8

@@ -31,11 +31,10 @@ from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.settings import Settings, choice, number, switch
 from fedpca_core.steps import Part, Run, Step, in_turn, part
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import NoFile, OwnData
+from fedpca_core.study import Cost, OwnData, Study
+from fedpca_core.study.own_data import NoFile
 from fedpca_core.study.pca_settings import narrowed
 from fedpca_core.study.pictures import shrunk
-from fedpca_core.study.study import Study
 from fedpca_core.study.world import shared
 from fedpca_core.trial import Trial, trial
 

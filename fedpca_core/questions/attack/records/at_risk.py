@@ -24,10 +24,8 @@ from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Step
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
+from fedpca_core.study import Cost, Measured, OwnData, Sweep
 from fedpca_core.study.pca_settings import AttackSettings
-from fedpca_core.study.sweep import Measured, Sweep
 
 #: Clients that share the data, and how many of them are attacked.
 CLIENTS, ATTACKED = 10, 2

@@ -21,13 +21,11 @@ from fedpca_core.questions import costs
 from fedpca_core.questions.attack.client_trial import RUN, ClientTrial, client_trial, problems, said
 from fedpca_core.questions.attack.records import pictures
 from fedpca_core.steps import Run, Step, changed, in_turn
+from fedpca_core.study import Cost, OwnData, Study, stacked
 from fedpca_core.study.build import before_noise
 from fedpca_core.study.deployed import subtracted
 from fedpca_core.study.facts import Facts
-from fedpca_core.study.limits import Cost
-from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.pca_settings import IMAGES, AttackSettings
-from fedpca_core.study.study import Study, stacked
 
 #: Records of every client where spectra, which lie on no grid, are replaced by digits.
 FEW = 30.0
