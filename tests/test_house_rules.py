@@ -334,7 +334,6 @@ ASKED = {
     ("fedpca_core/protocol/described.py", "Algorithm"),
     # Panels and parts are values that know nothing of who draws or prints them.
     ("dashboard/player/component.py", "Panel"),
-    ("dashboard/player/encode.py", "Heat"),
     ("dashboard/player/printed.py", "Heat"),
     ("dashboard/player/printed.py", "Panel"),
 }

@@ -7,7 +7,7 @@ rotation, as long as there are fewer records than features. In the order of read
     B <- F sqrt(m) / grid = (X - mu 1^T) Q, Q unknown        records._question
     B <- short whole combinations of its rows                reduction.sieve
     repeat, with ever more rows and finer tags               directions.attempts
-        rows  <- independent rows, those of mu with them     directions._first_rows, .Question
+        rows  <- independent rows, those of mu with them     directions._first_rows, LatticeQuestion
         basis <- LLL of [rows | tags]                        reduction.reduce_generators
         if basis is orthonormal: its rows are e_j^T Q
         else  rows that the lattice lacks are added          directions._outside

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks.lattice.directions import Attempt, Question
+from fedpca_core.attacks.lattice.directions import Attempt, LatticeQuestion
 from fedpca_core.attacks.lattice.polish import (
     TOLERANCE,
     Settled,
@@ -64,7 +64,7 @@ class Certificate:
     note: str
 
 
-def certify(question: Question, attempt: Attempt) -> tuple[Certificate, Array]:
+def certify(question: LatticeQuestion, attempt: Attempt) -> tuple[Certificate, Array]:
     """The certificate of an attempt, and its whole records (features, samples) if that is valid."""
     assert attempt.directions is not None
     samples = question.samples
@@ -124,7 +124,7 @@ def certify(question: Question, attempt: Attempt) -> tuple[Certificate, Array]:
     return Certificate(valid, settled.largest, misfit, odds, unique, ambiguity, note), whole
 
 
-def _open(question: Question, signs: bool, times: int) -> str:
+def _open(question: LatticeQuestion, signs: bool, times: int) -> str:
     """What else explains the matrix, in words."""
     if question.steps is not None:
         return "each record is known up to a common divisor of its entries"
@@ -137,7 +137,7 @@ def _open(question: Question, signs: bool, times: int) -> str:
     return "; ".join(found)
 
 
-def _within_limits(question: Question, settled: Settled) -> Settled:
+def _within_limits(question: LatticeQuestion, settled: Settled) -> Settled:
     """Signs that the mean leaves open, decided by the bounds of the features."""
     if question.limits is None or settled.decided.all():
         return settled
@@ -152,7 +152,7 @@ def _within_limits(question: Question, settled: Settled) -> Settled:
 
 
 def _fault(
-    question: Question,
+    question: LatticeQuestion,
     settled: Settled,
     off: float,
     misfit: float,
@@ -193,7 +193,7 @@ def _fault(
     return ""
 
 
-def _proved(question: Question, attempt: Attempt, settled: Settled) -> bool:
+def _proved(question: LatticeQuestion, attempt: Attempt, settled: Settled) -> bool:
     """Whether no other whole records explain the matrix, up to their order and signs."""
     if question.steps is not None:
         return False
@@ -208,7 +208,7 @@ def _proved(question: Question, attempt: Attempt, settled: Settled) -> bool:
     return apart < 0.5 and nothing_else_fits(rows, off, apart)
 
 
-def _shown(question: Question, attempt: Attempt, whole: Array, off: Array) -> float:
+def _shown(question: LatticeQuestion, attempt: Attempt, whole: Array, off: Array) -> float:
     """How far the rotation to any other explanation is from a signed permutation, at most.
 
     Whole combinations of the records' rows are unit vectors, in whole numbers; in another

@@ -64,7 +64,7 @@ _SETS, _BEGINNINGS = 24, 20_000
 
 
 @dataclass(frozen=True)
-class Question:
+class LatticeQuestion:
     """What is to be taken apart, in units of the grid: rotated records and their short rows."""
 
     #: (features, rank) float64: B, the rotated records.
@@ -136,7 +136,7 @@ class Attempt:
     sets: tuple[Array, ...] = ()
 
 
-def attempts(question: Question, budget: float) -> Iterator[Attempt]:
+def attempts(question: LatticeQuestion, budget: float) -> Iterator[Attempt]:
     """Try to find the directions, one reduction after the other, within a budget of work."""
     order = np.arange(len(question.sieved.rows), dtype=np.int64)
     rank = question.sieved.rows.shape[1]
@@ -190,7 +190,7 @@ def _first_rows(rows: Array, order: IntArray, count: int) -> IntArray:
 
 
 def _judge(
-    question: Question, reduced: Reduced, chosen: IntArray, order: IntArray
+    question: LatticeQuestion, reduced: Reduced, chosen: IntArray, order: IntArray
 ) -> tuple[Attempt, IntArray]:
     """What a reduction says, and which rows to add before the next one."""
     rank = question.sieved.rows.shape[1]
@@ -230,7 +230,7 @@ def _judge(
     return replace(last, final=True, sets=tuple(sets)), none
 
 
-def _without_mean(question: Question, reduced: Reduced) -> tuple[Array, Array]:
+def _without_mean(question: LatticeQuestion, reduced: Reduced) -> tuple[Array, Array]:
     """Basis of the part in which the extra coordinate vanishes, and its combinations."""
     basis, combinations = reduced.basis, reduced.combinations
     if question.residues is None:
@@ -251,7 +251,7 @@ def _orthogonal(basis: Array) -> bool:
 
 
 def _outside(
-    question: Question, reduced: Reduced, order: IntArray, chosen: IntArray, moved: Array
+    question: LatticeQuestion, reduced: Reduced, order: IntArray, chosen: IntArray, moved: Array
 ) -> tuple[IntArray, int]:
     """Rows that are no whole combinations of the basis, small ones first, and how many may be."""
     rest = order[~np.isin(order, chosen)]
@@ -280,7 +280,7 @@ def _dual_units(basis: Array, off: float) -> Array | None:
     return None if found is None else found[np.abs(np.linalg.norm(found, axis=1) - 1.0) < off]
 
 
-def _on_grid(question: Question, units: Array) -> Array:
+def _on_grid(question: LatticeQuestion, units: Array) -> Array:
     """Those unit vectors under which every row, or its opposite, is whole."""
     shifts, seen = question.shifts[:, None], question.sieved.rows @ units.T
     both = np.stack([seen + shifts, shifts - seen])

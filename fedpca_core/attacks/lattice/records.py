@@ -16,7 +16,7 @@ import numpy as np
 
 from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.attacks.lattice.certificate import Certificate, certify
-from fedpca_core.attacks.lattice.directions import Attempt, Question, attempts
+from fedpca_core.attacks.lattice.directions import Attempt, LatticeQuestion, attempts
 from fedpca_core.attacks.lattice.polish import SUBTRACTED
 from fedpca_core.attacks.lattice.reduction import sieve
 from fedpca_core.attacks.low_rank import Factor
@@ -130,7 +130,7 @@ def _question(
     total: int,
     unit_length: bool,
     limits: Array | None,
-) -> Question:
+) -> LatticeQuestion:
     """The rotated records in grid units."""
     scale = np.sqrt(factor.samples) / steps
     rows = factor.matrix * scale[:, None]
@@ -138,7 +138,7 @@ def _question(
     same = not unit_length and factor.rank == factor.samples
     sizes = np.linalg.norm(rows, axis=1)
     sieved = sieve(rows, error, _SHORTEST if same else 1e-6 * float(sizes.max(initial=0.0)))
-    return Question(
+    return LatticeQuestion(
         rows=rows,
         mean=centre,
         numerators=numerators,
@@ -153,7 +153,7 @@ def _question(
     )
 
 
-def _after(state: Records, attempt: Attempt, question: Question, steps: Array) -> Records:
+def _after(state: Records, attempt: Attempt, question: LatticeQuestion, steps: Array) -> Records:
     tried, others = (*state.attempts, attempt), ""
     if attempt.sets:
         attempt, others = _fitting(question, attempt)
@@ -173,7 +173,7 @@ def _after(state: Records, attempt: Attempt, question: Question, steps: Array) -
     return Records(True, note, whole.astype(np.int64), whole * steps[:, None], certificate, tried)
 
 
-def _fitting(question: Question, attempt: Attempt) -> tuple[Attempt, str]:
+def _fitting(question: LatticeQuestion, attempt: Attempt) -> tuple[Attempt, str]:
     """The one set that fits the grid, or the bounds, and a sentence on what else fits the grid."""
     fit: list[tuple[Array, set[tuple[float, ...]]]] = []
     possible: list[int] = []
