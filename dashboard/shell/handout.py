@@ -220,7 +220,8 @@ def _paper(made: Sheet, most_rows: int, most_texts: int) -> tuple[bytes, int]:
         paper.ln(2.0)
     for text in made.small[:most_texts]:
         write(text)
-    if most_rows < max(map(len, made.tables.values()), default=0) or most_texts < len(made.answer):
+    longest = max(map(len, made.tables.values()), default=0)
+    if most_rows < longest or most_texts < max(len(made.answer), len(made.small)):
         write("… more behind the link")
     write(made.settings)
     # A link is followed where it is read on a screen; on paper its end helps nobody.
