@@ -354,7 +354,7 @@ MUTANTS = [
     ("fedpower/theorem-6", "fedpower-noise", "Model I", "true_over_stated", 30.0),
     ("dfl/figure-1", "dfl-figure-1", "ρ_GS", "least_penalty", 0.0),
     ("perpca/1b/global-poor", "perpca-1b", "One shared model", "fresh", 0.1),
-    ("iot/sent/unsw/fedae", "iot-bytes", "FedAE", "ratio", 3.0),
+    ("iot/area/unsw", "iot-readings-unsw", "FedPG", "auc", 0.5),
 ]
 
 
