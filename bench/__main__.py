@@ -16,6 +16,8 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported, below
 # Servers that are started here tell their status.
 os.environ.setdefault("FEDPCA_STATUS_TOKEN", secrets.token_hex())
+# The Flower app is no installed package: Flower packs it up from its folder.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "engines" / "flower"))
 
 #: Only when it is named: takes minutes and the whole machine, needs Flower's own environment, or is
 #: a part of another.

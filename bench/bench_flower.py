@@ -5,7 +5,6 @@ processes, in processor time. ``--deployed`` adds a SuperLink and three SuperNod
 in seconds on the clock.
 """
 
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,9 +15,6 @@ from typing import Any
 import numpy as np
 
 import fedpca_core as fp
-
-# The app is no installed package: Flower packs it up from its folder.
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "engines" / "flower"))
 
 #: A round is the difference of two runs, so that what happens once is left out.
 SHORT, LONG = 10, 60

@@ -15,8 +15,8 @@ from scipy.optimize import nnls
 
 import fedpca_core as fp
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.problems.own_records import read_moments
 from fedpca_core.problems.problem import Problem
+from fedpca_flower.own_records import read_moments
 
 COLUMNS, ROUNDS = 5, 4
 #: Clients, features and records of each.

@@ -10,9 +10,9 @@ pytest.importorskip("flwr", reason="Flower is optional: pip install -r requireme
 
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems.own_records import read_columns
 from fedpca_core.problems.problem import from_blocks
 from fedpca_flower.job import FedJob
+from fedpca_flower.own_records import read_columns
 from fedpca_flower.server_app import run
 from tests.engines.local_grid import LocalGrid
 from tests.engines.small_federation import FEATURES, blocks

@@ -14,13 +14,13 @@ import fedpca_core as fp
 from fedpca_core.attacks.attack import unpacked
 from fedpca_core.errors import InvalidInput
 from fedpca_core.gaussian_privacy import epsilon_of
-from fedpca_core.privacy.on_grid import SLACK
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.problem import Problem
 from fedpca_core.protocol.trace_file import load_trace, save_trace
 from fedpca_flower.job import FedJob
 from fedpca_flower.journal import Journal
 from fedpca_flower.ledger import Ledger, Offer
+from fedpca_flower.on_grid import SLACK
 from fedpca_flower.records import opened
 from fedpca_flower.server_app import run
 from tests.engines.local_grid import LocalGrid

@@ -13,7 +13,6 @@ import numpy as np
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.errors import InvalidInput, require, require_choice
 from fedpca_core.guarantee import FROM_THE_SYSTEM
-from fedpca_core.problems.own_records import Column, first_difference
 from fedpca_core.problems.perturbation import Budget, Trust, source_guarantee
 from fedpca_core.problems.table_columns import listed
 from fedpca_core.protocol.algorithm import Algorithm, Setting
@@ -24,6 +23,7 @@ from fedpca_core.questions.catalogue import read_settings
 from fedpca_core.study.build import build_channel
 from fedpca_flower.declared import quoted
 from fedpca_flower.kept import columns
+from fedpca_flower.own_records import Column, first_difference
 
 #: Of a job, which a run configuration may set.
 _LIMITS = ["timeout", "patience", "secure_bound", "norm_bound", "most_records", "most_features"]

@@ -27,17 +27,17 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.privacy.on_grid import release_cost, released
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.problems.own_records import (
+from fedpca_core.problems.perturbation import Budget, perturbed, source_guarantee
+from fedpca_core.streams import Streams
+from fedpca_flower.ledger import Ledger, Offer
+from fedpca_flower.on_grid import release_cost, released
+from fedpca_flower.own_records import (
     SUFFIXES,
     read_columns,
     read_moments,
     read_whole_moments,
 )
-from fedpca_core.problems.perturbation import Budget, perturbed, source_guarantee
-from fedpca_core.streams import Streams
-from fedpca_flower.ledger import Ledger, Offer
 from fedpca_flower.records import Told
 
 #: Streams that only the client may know; all others follow from the public seed.

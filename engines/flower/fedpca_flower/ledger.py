@@ -21,8 +21,8 @@ import numpy as np
 
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
-from fedpca_core.privacy.on_grid import spent
 from fedpca_core.settings import short
+from fedpca_flower.on_grid import spent
 from fedpca_flower.records import whole
 
 #: δ at which a node adds its runs up, unless its configuration says another one.
@@ -35,7 +35,7 @@ _ROUNDING = 1e-6
 class Offer:
     """A release that has not been made."""
 
-    #: (mu, tau): As `fedpca_core.privacy.on_grid.release_cost` gives it.
+    #: (mu, tau): As `fedpca_flower.on_grid.release_cost` gives it.
     cost: tuple[float, float]
     #: m_i.
     samples: int

@@ -14,12 +14,12 @@ from flwr.app import Context, RecordDict
 from fedpca_core.arrays import AnyArray, Array, Arrays
 from fedpca_core.errors import require
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.problems.one_of_many import OneOfMany
 from fedpca_core.protocol.algorithm import Algorithm, Plan, Setting
 from fedpca_core.protocol.channel import Channel, Mailbox
 from fedpca_core.protocol.described import restore
 from fedpca_flower import secure
 from fedpca_flower.kept import ClientStreams, Kept, Served, client_data, columns, position, source
+from fedpca_flower.one_of_many import OneOfMany
 from fedpca_flower.records import (
     Groups,
     Told,

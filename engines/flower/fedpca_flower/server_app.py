@@ -16,7 +16,6 @@ from flwr.serverapp import Grid, ServerApp
 
 from fedpca_core.arrays import Array, Arrays, IntArray, put
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems.one_of_many import NoneOfMany
 from fedpca_core.protocol.algorithm import Inbox, Plan, ServerState, Setting, Uploads
 from fedpca_core.protocol.run import Finish, Run, agree, check_agreed
 from fedpca_core.protocol.trace import Trace
@@ -25,6 +24,7 @@ from fedpca_core.streams import Streams
 from fedpca_flower.declared import COUNT, FLAG, SHOWN, Declared, Shapes, ValueRule, of_one
 from fedpca_flower.job import FedJob
 from fedpca_flower.journal import Journal
+from fedpca_flower.one_of_many import NoneOfMany
 from fedpca_flower.records import on_the_wire, whole
 from fedpca_flower.roster import Answers, Roster
 from fedpca_flower.sums import SecureSums

@@ -6,9 +6,9 @@ import pytest
 import fedpca_core as fp
 from fedpca_core.errors import InvalidInput
 from fedpca_core.problems.client_data import ClientData
-from fedpca_core.problems.one_of_many import NoneOfMany, OneOfMany
 from fedpca_core.protocol.algorithm import Setting
 from fedpca_core.streams import Streams
+from fedpca_flower.one_of_many import NoneOfMany, OneOfMany
 
 SAMPLES = (30, 4, 50)
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from fedpca_core.errors import InvalidInput
-from fedpca_core.problems import own_records
-from fedpca_core.problems.own_records import read_moments, read_whole_moments
 from fedpca_core.problems.records import clip, on_grid
+from fedpca_flower import own_records
+from fedpca_flower.own_records import read_moments, read_whole_moments
 
 NAMES = ["a", "b", "c", "d"]
 

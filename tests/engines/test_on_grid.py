@@ -16,8 +16,11 @@ from fedpca_core.attacks import matrix_scores
 from fedpca_core.errors import InvalidInput
 from fedpca_core.gaussian_privacy import mu_of
 from fedpca_core.privacy import gaussian_audit
-from fedpca_core.privacy import on_grid as grid
-from fedpca_core.privacy.on_grid import (
+from fedpca_core.problems import records
+from fedpca_core.problems.client_data import second_moment
+from fedpca_core.problems.records import LONGEST, WholeMoments, clip, on_grid, whole_moments
+from fedpca_flower import on_grid as grid
+from fedpca_flower.on_grid import (
     SLACK,
     Below,
     decayed,
@@ -28,9 +31,6 @@ from fedpca_core.privacy.on_grid import (
     total_variation,
     variance_above,
 )
-from fedpca_core.problems import records
-from fedpca_core.problems.client_data import second_moment
-from fedpca_core.problems.records import LONGEST, WholeMoments, clip, on_grid, whole_moments
 
 
 def law(variance: int, most: int) -> dict[int, float]:
