@@ -8,38 +8,31 @@ python -m scripts.posters --check             and open each without a network, i
 
 The page itself is run, without a browser, on results that are computed first; what it would mount
 in a browser is what a poster holds. The folder needs nothing else: any static host will do, and a
-file opens from disk, in a slide or in an iframe.
+file opens from disk, in a slide or in an iframe. What a server shows until its own result is there
+lies beside it, as JSON.
 """
 
 import argparse
+import json
 import logging
 import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from html import escape
+from itertools import groupby, takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from streamlit.testing.v1 import AppTest
 
-from dashboard.player.poster import (
-    Turn,
-    dials,
-    document,
-    header,
-    limits,
-    markup,
-    page,
-    picture,
-    views,
-)
+from dashboard.player.encode import header
 from dashboard.shell import jobs, meanwhile, share
 from dashboard.shell.bundle import caption
 from dashboard.shell.controls import packed
@@ -55,6 +48,8 @@ from fedpca_core.steps import outcome
 from fedpca_core.study.files import write_whole
 from fedpca_core.study.here import MissingData, named, require_here
 from fedpca_core.study.preset import Preset
+from fedpca_core.version import __version__
+from scripts.poster import Turn, dials, document, markup, page, views
 from scripts.thumbnails import CURVES, chosen, svg
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,12 +69,15 @@ FRONT = Preset("front", "No record is sent. What does the server hold?", "", Sce
 POSTERS: Mapping[str, Preset] = {"front": FRONT, **PRESETS}
 #: Folded away: controls, and explanations that the live page has.
 FOLDED = ("popover", "expander")
+#: HTML or a view, and the study whose picture it is in, if any.
+Part: TypeAlias = tuple[str, str | bytes]
 #: Words about controls, which a poster has not.
 CONTROLS = re.compile("sidebar|^Switch it on")
 
 
-def poster(preset: Preset, live: str, turned: bool = True) -> str:
-    """Run the studies of a preset, then its page on their results; returns the file's text.
+def poster(preset: Preset, live: str, turned: bool = True) -> tuple[str, list[Part]]:
+    """Run the studies of a preset, then its page on their results; returns the file's text,
+    and the parts of the studies' pictures.
 
     ``live``: The address of the laboratory, to which the poster leads.
     ``turned``: Take along what the dials of the front page do.
@@ -97,15 +95,16 @@ def poster(preset: Preset, live: str, turned: bool = True) -> str:
     parts = _sections(opened(settings), settings, lead)
     if not parts:
         raise InvalidInput("The page shows no picture and no table.")
+    shown = [part for _, part in parts]
     if isinstance(settings, SceneSettings) and turned:
-        first = next(at for at, part in enumerate(parts) if isinstance(part, bytes))
-        parts.insert(first, dials(_turned(settings, live)))
+        first = next(at for at, part in enumerate(shown) if isinstance(part, bytes))
+        shown.insert(first, dials(_turned(settings, live)))
     text = document(
-        preset.title, lead, parts, live=_live(settings, live), colophon=caption(settings)
+        preset.title, lead, shown, live=_live(settings, live), colophon=caption(settings)
     )
     if (size := len(text.encode())) > LIMIT_BYTES:
         raise InvalidInput(f"The poster has {size:,} bytes, more than {LIMIT_BYTES:,}.")
-    return text
+    return text, [part for part in parts if part[0]]
 
 
 def _live(settings: Settings, live: str) -> str:
@@ -133,7 +132,7 @@ def _turned(settings: SceneSettings, live: str) -> dict[str, list[Turn]]:
 
 def _picture_of(settings: SceneSettings) -> bytes:
     """The first view of the page."""
-    return next(part for part in _parts(opened(settings).main) if isinstance(part, bytes))
+    return next(part for _, part in _parts(opened(settings).main) if isinstance(part, bytes))
 
 
 def shown(context: Any, file: Path, width: int = 1440) -> Any:
@@ -204,56 +203,50 @@ def opened(settings: Settings) -> AppTest:
     return app
 
 
-def _sections(app: AppTest, settings: Settings, lead: str) -> list[str | bytes]:
+def _sections(app: AppTest, settings: Settings, lead: str) -> list[Part]:
     """The sections of the page with a picture or a table; first the one that makes the point."""
-    sections: list[list[str | bytes]] = [[]]
-    inside = False  # a picture stays whole
-    for part in _parts(app.main):
+    sections: list[list[Part]] = [[]]
+    for study, part in _parts(app.main):
         words = part if isinstance(part, str) else ""
-        if words.startswith("<!--"):
-            inside = not words.startswith("<!-- /")
-        if words.startswith("<h2>") and not inside:
+        if words.startswith("<h2>") and not study:  # a picture stays whole
             sections.append([])
         if not (lead and escape(lead, quote=False) in words):
-            sections[-1].append(part)
-    point = limits(chosen(settings).study)[0] if settings.kind in CURVES else ""
-    sections.sort(key=lambda section: point not in section)
+            sections[-1].append((study, part))
+    point = chosen(settings).study if settings.kind in CURVES else ""
+    sections.sort(key=lambda section: all(study != point for study, _ in section))
     return [
         part
         for section in sections
-        if any(isinstance(one, bytes) or "fp-table" in one for one in section)
+        if any(isinstance(one, bytes) or "fp-table" in one for _, one in section)
         for part in section
     ]
 
 
-def _parts(block: Any) -> Iterator[str | bytes]:
+def _parts(block: Any, study: str = "") -> Iterator[Part]:
     """What is read and what is drawn, in order; without controls, and without the page's title."""
     before = ""
     for child in block.children.values():
         kind, before = child.type, child.type if before != "title" else ""
         if hasattr(child, "children"):
-            study = re.search(r"ID-\w+-(.+)_picture$", getattr(child.proto, "id", ""))
-            before_it, after_it = limits(study[1]) if study else ("", "")
-            yield from filter(None, [before_it])
+            within = re.search(r"ID-\w+-(.+)_picture$", getattr(child.proto, "id", ""))
             if kind not in FOLDED:
-                yield from _parts(child)
-            yield from filter(None, [after_it])
+                yield from _parts(child, within[1] if within else study)
         elif kind == "bidi_component":
-            yield child.proto.bytes
+            yield study, child.proto.bytes
         elif kind in ("header", "subheader"):
-            yield f"<h2>{markup(child.value)}</h2>"
+            yield study, f"<h2>{markup(child.value)}</h2>"
         elif kind == "markdown" and before:  # what follows a title belongs to the page, not the run
-            yield f"<div>{markup(child.value)}</div>"
+            yield study, f"<div>{markup(child.value)}</div>"
         elif kind == "metric":
-            yield f"<p>{markup(child.label)}: <b>{escape(child.value)}</b></p>"
+            yield study, f"<p>{markup(child.label)}: <b>{escape(child.value)}</b></p>"
         elif kind == "caption" and not CONTROLS.search(child.value):
-            yield f'<p class="poster-small">{markup(child.value)}</p>'
+            yield study, f'<p class="poster-small">{markup(child.value)}</p>'
         elif kind in ("info", "success"):
-            yield f'<p class="poster-note">{markup(child.value)}</p>'
+            yield study, f'<p class="poster-note">{markup(child.value)}</p>'
         elif kind == "html" and 'class="fp-table"' in child.value:
-            yield child.value
+            yield study, child.value
         elif kind == "dataframe":
-            yield _table(child.value)
+            yield study, _table(child.value)
 
 
 def _table(rows: pd.DataFrame) -> str:
@@ -312,11 +305,42 @@ def _card(preset: Preset, file: Path) -> str:
     )
 
 
-def _stored(preset: Preset, text: str) -> Path:
-    """Keep the pictures of a poster for machines that have not its data."""
-    pictures = {study.key: picture(text, study.key) for study in studies_of(preset.settings)}
+def keep(file: Path, pictures: Iterable[Part], **about: Any) -> Path:
+    """Write pictures, and what they are of, as `dashboard.shell.meanwhile` reads them."""
+    found: dict[str, list[Any]] = {}
+    for study, part in pictures:
+        shown = part if isinstance(part, str) else {"view": meanwhile.packed(part)}
+        found.setdefault(study, []).append(shown)
+    whole = {**about, "version": __version__, "pictures": found}
+    write_whole(file, json.dumps(whole, ensure_ascii=False, indent=1) + "\n")
+    return file
+
+
+def earlier(pictures: Iterable[Part]) -> Iterator[Part]:
+    """The parts of pictures that stand exactly as they will: views and plain sentences.
+
+    From the first other part on (cards, captions, a table) heights differ, and what is in sight
+    would move when the result comes.
+    """
+    for _, group in groupby(pictures, key=lambda part: part[0]):
+        plain = list(takewhile(lambda part: _stands(part, "<div>"), group))
+        if any(isinstance(part, bytes) for _, part in plain):
+            yield from plain
+
+
+def _stands(part: Part, begins: str) -> bool:
+    return isinstance(part[1], bytes) or part[1].startswith(begins)
+
+
+def stored(preset: Preset, pictures: Iterable[Part]) -> Path:
+    """Keep pictures for machines that have not their data, but for views that show records
+    themselves, and for cards, which look well in a poster only."""
+    shown = [part for part in pictures if _stands(part, "<div")]
+    ours = [part for part in shown if isinstance(part[1], str) or not header(part[1])["images"]]
     title = ", ".join(DATA_SETS[key].title for key in named(preset.settings))
-    return meanwhile.store(pictures, preset.name, title, date.today().isoformat())
+    about = {"data": title, "made": date.today().isoformat()}
+    file = meanwhile.STORED / f"{preset.name}.json"
+    return keep(file, ours, **about, without_images=len(ours) < len(shown))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -346,7 +370,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name in asked.names or POSTERS:
         begun = time.monotonic()
         try:
-            text = poster(POSTERS[name], asked.live, turned=not asked.still)
+            text, pictures = poster(POSTERS[name], asked.live, turned=not asked.still)
         except MissingData as absent:
             print(f"{name} is left out: {absent}", file=sys.stderr, flush=True)
             continue
@@ -356,9 +380,10 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         file = asked.out / f"{name}.html"
         write_whole(file, text)
+        keep(file.with_suffix(".json"), earlier(pictures))
         made.append(name)
         if asked.stored:
-            print(_stored(POSTERS[name], text), flush=True)
+            print(stored(POSTERS[name], pictures), flush=True)
         took = time.monotonic() - begun
         print(f"{file}: {file.stat().st_size / 1e6:.2f} MB, {took:.0f} s", flush=True)
     write_whole(asked.out / "index.html", gallery(asked.out))

@@ -273,3 +273,7 @@ def encode(
     header["digest"] = hashlib.blake2b(shown, digest_size=6).hexdigest()
     text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
     return len(text).to_bytes(4, "little") + text + b"\0" * (-(4 + len(text)) % ALIGNMENT) + body
+
+
+def header(view: bytes) -> dict[str, Any]:
+    return json.loads(view[4 : 4 + int.from_bytes(view[:4], "little")])

@@ -1,30 +1,31 @@
 """What is shown meanwhile: a picture computed earlier, a stored one, or the page on other data.
 
-A poster of a page's state stands where its first result will. The operator has them made (``make
-posters``); without the folder nothing is shown. A poster holds the very bytes of its views, so it
-is drawn by the same player under the same key: the result then updates it in place, and the browser
-asks for nothing. Where data are missing, there may be a stored picture, or data that come along.
+Where a poster of a page's state was made (``make posters``), its picture stands until the page's
+first result; without the folder nothing is shown. A picture holds the very bytes of its views, so
+it is drawn by the same player under the same key: the result then updates it in place, and the
+browser asks for nothing. Where data are missing, there may be a stored picture, or data that come
+along.
 """
 
+import base64
+import gzip
 import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
 import streamlit as st
 
 from dashboard.player import again
-from dashboard.player.poster import header, packed, picture, unpacked
+from dashboard.player.encode import header
 from dashboard.shell.navigation import door
 from fedpca_core.questions.catalogue import PRESETS
 from fedpca_core.settings import Settings
 from fedpca_core.study.here import instead, missing
 from fedpca_core.study.study import Study
-from fedpca_core.version import __version__
 
 S = TypeVar("S", bound=Settings)
 
@@ -44,38 +45,20 @@ def posed(settings: Settings) -> Settings:
 
 def drawing(study: Study[Any, Any], settings: Settings) -> Callable[[], None] | None:
     """What draws a study of a page in exactly this state from its poster, if there is one."""
-    if (name := _names().get(settings)) is None:
-        return None
-    file = FOLDER / f"{name}.html"
-    try:
-        parts = _parts(file, file.stat().st_mtime_ns, study.key)
-    except OSError:
-        return None
+    parts = _held(FOLDER, settings)["pictures"].get(study.key)
     return (lambda: _draw(parts)) if parts else None
 
 
 def kept(settings: Settings) -> bool:
     """Whether there is a stored picture of exactly this state, with all that it shows."""
-    return (held := _held(settings)) is not None and not held["without_images"]
-
-
-@lru_cache(maxsize=128)
-def _held(settings: Settings) -> Any:
-    name = _names().get(settings)
-    if name is None or not (file := STORED / f"{name}.json").is_file():
-        return None
-    return json.loads(file.read_text(encoding="utf-8"))
+    return not _held(STORED, settings).get("without_images", True)
 
 
 def stored(study: Study[Any, Any], settings: Settings) -> Callable[[], None] | None:
     """What draws the stored picture of a study whose data are missing, if there is one."""
-    if (held := _held(settings)) is None:
+    held = _held(STORED, settings)
+    if not (parts := held["pictures"].get(study.key)):
         return None
-    parts = [
-        unpacked(part["view"]) if isinstance(part, dict) else part
-        for part in held["pictures"].get(study.key, [])
-        if isinstance(part, dict) or part.startswith("<div")  # cards look well in a poster only
-    ]
     told = f"**Stored result**, computed with {held['data']} on {held['made']} by version "
     told += f"{held['version']}. Nothing was computed now."
     if held["without_images"]:
@@ -85,45 +68,37 @@ def stored(study: Study[Any, Any], settings: Settings) -> Callable[[], None] | N
         st.info(told, icon=":material/inventory_2:")
         _draw(parts)
 
-    return draw if parts else None
+    return draw
 
 
-def store(pictures: Mapping[str, list[str | bytes]], name: str, data: str, made: str) -> Path:
-    """Write what a preset shows into `STORED`, without views that show records themselves."""
-    whole: dict[str, Any] = {"data": data, "made": made, "version": __version__}
-    whole |= {"without_images": False, "pictures": {key: [] for key in pictures}}
-    for key, parts in pictures.items():
-        for part in parts:
-            if isinstance(part, str):
-                whole["pictures"][key].append(part)
-            elif header(part)["images"]:
-                whole["without_images"] = True
-            else:
-                whole["pictures"][key].append({"view": packed(part)})
-    file = STORED / f"{name}.json"
-    file.write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    return file
+def _held(folder: Path, settings: Settings) -> Mapping[str, Any]:
+    """What a folder holds of exactly this state: the parts of each study's picture, and of what."""
+    file = folder / f"{_names().get(settings)}.json"
+    try:
+        return _read(file, file.stat().st_mtime_ns)
+    except OSError:
+        return {"pictures": {}}
 
 
-def plain(whole: list[str | bytes]) -> list[str | bytes]:
-    """The parts that stand exactly as they will: views and plain sentences.
+@lru_cache(maxsize=128)
+def _read(file: Path, changed: int) -> Mapping[str, Any]:
+    """As `scripts.posters.keep` has written it; read again where it is made anew."""
+    text = file.read_text(encoding="utf-8")
+    return json.loads(text, object_hook=lambda one: unpacked(one["view"]) if "view" in one else one)
 
-    From the first other part on (cards, captions, a table) heights differ, and what is in sight
-    would move when the result comes.
-    """
-    parts = list(takewhile(lambda part: isinstance(part, bytes) or part.startswith("<div>"), whole))
-    return parts if any(isinstance(part, bytes) for part in parts) else []
+
+def packed(content: bytes) -> str:
+    """Bytes as a text that a browser opens as well."""
+    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+
+
+def unpacked(text: str) -> bytes:
+    return gzip.decompress(base64.b64decode(text))
 
 
 @cache
 def _names() -> Mapping[Settings, str]:
     return {posed(preset.settings): name for name, preset in PRESETS.items()}
-
-
-@lru_cache(maxsize=128)
-def _parts(file: Path, changed: int, study: str) -> list[str | bytes]:
-    """The plain parts of a poster; read again where it is made anew."""
-    return plain(picture(file.read_text(encoding="utf-8"), study))
 
 
 def _draw(parts: list[str | bytes]) -> None:

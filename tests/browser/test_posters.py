@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from dashboard.player.poster import header, markup, picture, views
-from dashboard.shell.meanwhile import MARK
+from dashboard.player.encode import header
+from dashboard.shell.meanwhile import MARK, unpacked
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.catalogue import PRESETS, STUDIES
 from fedpca_core.steps import outcome
 from fedpca_core.study.panels import ROUNDING
+from scripts.poster import markup, views
 from scripts.posters import LIMIT_BYTES, shown
 from tests.browser.tools import ROOT, accessible, computing_held, fits, serve, watch
 
@@ -228,7 +229,8 @@ def hung(posters):
 
 def test_on_a_live_page_it_stands_until_the_first_result(hung, posters, open_page):
     text = (posters / "ways-40-2000.html").read_text(encoding="utf-8")
-    (view,) = (part for part in picture(text, "ways_to_spend") if isinstance(part, bytes))
+    kept = json.loads((posters / "ways-40-2000.json").read_text(encoding="utf-8"))
+    (view,) = (unpacked(one["view"]) for one in kept["pictures"]["ways_to_spend"] if "view" in one)
     (live,) = re.findall('poster-live" href="([^"]+)"', text)
     with computing_held(hung):
         page = open_page(*leads(unescape(live)), address=hung, wait=False)

@@ -9,27 +9,26 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.player.encode import encode
-from dashboard.player.poster import document, limits, picture
 from dashboard.shell import jobs, meanwhile, workers
 from fedpca_core.questions.catalogue import PRESETS
 from fedpca_core.questions.converge.study import Convergence
+from fedpca_core.questions.which.frontier import Frontier
 from fedpca_core.study.panels import Curve, Panel
+from scripts import posters
 
 VIEW = encode(
     key="converge_view",
     rounds=1,
     panels=[Panel("one", "One", "round", "error", (Curve("SSI", [0, 1], [1.0, 0.5]),))],
 )
-BEFORE, AFTER = limits("convergence")
 TOLD = ["<div>Told.</div>", VIEW, '<div class="fp-table"><table>\n<tr></tr></table></div>']
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The operator's folder, with a poster of one preset."""
-    parts = ["<h2>Above</h2>", BEFORE, *TOLD, AFTER, "<div>Below.</div>"]
-    text = document("Uneven", "", parts, live="https://lab.example", colophon="")
-    (tmp_path / "uneven.html").write_text(text, encoding="utf-8")
+    pictures = [("convergence", part) for part in TOLD]
+    posters.keep(tmp_path / "uneven.json", posters.earlier(pictures))
     monkeypatch.setattr(meanwhile, "FOLDER", tmp_path)
     return tmp_path
 
@@ -97,8 +96,9 @@ def test_a_step_of_the_story_has_its_answer_only_after_the_guess() -> None:
     assert asked not in meanwhile._names() and meanwhile.posed(asked) in meanwhile._names()
 
 
-def test_the_parts_of_a_picture_come_back_as_they_were(folder) -> None:
-    text = (folder / "uneven.html").read_text(encoding="utf-8")
-    found = picture(text, "convergence")
-    assert [part if isinstance(part, bytes) else part.strip() for part in found] == TOLD
-    assert picture(text, "frontier") == picture(text.replace(AFTER, ""), "convergence") == []
+def test_the_parts_of_a_picture_come_back_as_they_were(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(meanwhile, "FOLDER", tmp_path)
+    posters.keep(tmp_path / "uneven.json", [("convergence", part) for part in TOLD])
+    found = meanwhile._held(tmp_path, PRESETS["uneven"].settings)["pictures"]
+    assert found == {"convergence": TOLD}
+    assert meanwhile.drawing(Frontier(), PRESETS["uneven"].settings) is None

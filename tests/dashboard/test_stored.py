@@ -17,6 +17,7 @@ from fedpca_core.problems.data_sets import DATA_SETS
 from fedpca_core.questions.catalogue import PRESETS, studies_of
 from fedpca_core.study.here import missing, named
 from fedpca_core.study.panels import Images
+from scripts import posters
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(file.stem for file in meanwhile.STORED.glob("*.json"))
@@ -30,9 +31,8 @@ def test_views_that_show_records_are_left_out(tmp_path, monkeypatch):
     """Photographs of people are not ours to hand on."""
     monkeypatch.setattr(meanwhile, "STORED", tmp_path)
     shown = [encode(key="v", rounds=1, images=[[Images("Records", np.zeros((2, 3, 3), np.uint8))]])]
-    told = json.loads(
-        meanwhile.store({"one": ["<div>Said.</div>", *shown]}, "a", "b", "c").read_text()
-    )
+    pictures = [("one", part) for part in ("<div>Said.</div>", *shown)]
+    told = json.loads(posters.stored(PRESETS["ten-faces"], pictures).read_text())
     assert told["pictures"] == {"one": ["<div>Said.</div>"]} and told["without_images"]
 
 

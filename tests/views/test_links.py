@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.player.poster import header
+from dashboard.player.encode import header
 from dashboard.shell import jobs, limits, share
 from fedpca_core.errors import InvalidInput
 from fedpca_core.study.own_data import OwnData
@@ -269,7 +269,7 @@ def test_a_parameter_on_which_no_other_widget_hangs_runs_its_picture_alone(page,
 
 def test_a_page_that_was_cut_short_runs_from_its_beginning():
     app = opened("converge", clients=3, rounds=10, features=20, starts=1)
-    app.session_state["_page_is_whole_converge"] = False  # as a run leaves it that another ended
+    app.session_state["_page_converge"]["whole"] = False  # as a run leaves it that another ended
     next(box for box in app.slider if box.key == "heterogeneity").set_value(0.5)
     at_rest(app)
     assert app.slider, "its widgets are drawn too"

@@ -5,8 +5,6 @@ picture. Views and the chart library travel as gzip in base64 and are opened by 
 """
 
 import base64
-import gzip
-import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -17,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.player.component import FRONTEND, frontend_script
+from dashboard.player.encode import header
 from dashboard.shell.document import PRODUCT
 from dashboard.shell.markup import html
+from dashboard.shell.meanwhile import packed, unpacked
 
-DASHBOARD = Path(__file__).resolve().parent.parent
+DASHBOARD = Path(__file__).resolve().parent.parent / "dashboard"
 CHARTS = DASHBOARD / "static" / "plotly-charts.min.js"
 CONFIG = DASHBOARD.parent / ".streamlit" / "config.toml"
 
@@ -32,8 +32,6 @@ POLICY = (
 
 _VIEW = '<div class="poster-view"><script type="text/plain">{}</script></div>'
 _STORED = re.compile(_VIEW.format("([A-Za-z0-9+/=]+)"))
-#: Where a part of a poster begins.
-_BEGIN = re.compile(r"\n(?=<(?:div|p|h2)[ >])")
 _MARKS = (
     (r":([a-z]+)-badge\[(?::material/\w+: ?)?(.*?)\]", r'<mark class="\1">\2</mark>'),
     (r"\[([^\]]+)\]\((https?://[^)\s]+)\)", r'<a href="\2">\1</a>'),
@@ -41,10 +39,6 @@ _MARKS = (
     (r"`(.+?)`", r"<code>\1</code>"),
     (r"^- (.*)$", r"<li>\1</li>"),
 )
-
-
-def header(view: bytes) -> dict[str, Any]:
-    return json.loads(view[4 : 4 + int.from_bytes(view[:4], "little")])
 
 
 def document(
@@ -93,24 +87,6 @@ def views(poster: str) -> list[bytes]:
     return [unpacked(stored) for stored in _STORED.findall(poster)]
 
 
-def limits(study: str) -> tuple[str, str]:
-    """What stands before and after the parts that the picture of a study has in a poster."""
-    return f"<!-- {study} -->", f"<!-- /{study} -->"
-
-
-def picture(poster: str, study: str) -> list[str | bytes]:
-    """The parts of a `document` between the `limits` of a study; none where it has no picture."""
-    before, after = limits(study)
-    inside, ended, _ = poster.partition(before)[2].partition(after)
-    parts: list[str | bytes] = []
-    for at, piece in enumerate(_STORED.split(inside if ended else "")):
-        if at % 2:
-            parts.append(unpacked(piece))
-        else:
-            parts += [text for text in _BEGIN.split(piece) if text.strip()]
-    return parts
-
-
 def markup(text: str) -> str:
     """The little Markdown that pages use (bold, code, links, badges, lists) as HTML."""
     text = escape(text.strip(), quote=False).replace(r"\$", "$")
@@ -118,15 +94,6 @@ def markup(text: str) -> str:
         text = re.sub(pattern, marked, text, flags=re.MULTILINE)
     text = re.sub(r"<li>.*</li>", lambda items: f"<ul>{items[0]}</ul>", text, flags=re.DOTALL)
     return text.replace("\n\n", "<br>")
-
-
-def packed(content: bytes) -> str:
-    """Bytes as a text that the browser opens."""
-    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
-
-
-def unpacked(stored: str) -> bytes:
-    return gzip.decompress(base64.b64decode(stored))
 
 
 def _own(name: str) -> str:
