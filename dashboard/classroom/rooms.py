@@ -67,25 +67,17 @@ class Room:
     phones: dict[str, float] = field(default_factory=dict)
     guesses: dict[str, int] = field(default_factory=dict)
 
-
-@dataclass(frozen=True)
-class View:
-    version: int
-    question: Question | None
-    phones: int
-    #: How many phones have chosen each option.
-    counts: tuple[int, ...]
-    #: The option that the asking phone has chosen.
-    own: int | None = None
-
     @property
-    def guessed(self) -> int:
-        return sum(self.counts)
+    def counts(self) -> tuple[int, ...]:
+        """How many phones have chosen each option."""
+        chosen = Counter(self.guesses.values())
+        options = range(len(self.question.options) if self.question else 0)
+        return tuple(chosen[option] for option in options)
 
     @property
     def middle(self) -> int | None:
         """The option with half of the guesses on each side, the lower of two; None without any."""
-        halves = (2 * seen >= self.guessed > 0 for seen in accumulate(self.counts))
+        halves = (2 * seen >= len(self.guesses) > 0 for seen in accumulate(self.counts))
         return next((option for option, half in enumerate(halves) if half), None)
 
 
@@ -157,13 +149,10 @@ class Rooms:
             room.phones[phone] = room.touched = now
             room.guesses[phone] = option
 
-    def view(self, code: str, phone: str = "") -> View:
+    def view(self, code: str) -> Room:
+        """A copy of the room as it is."""
         with self._room(code) as room:
-            chosen = Counter(room.guesses.values())
-            options = range(len(room.question.options) if room.question else 0)
-            counts = tuple(chosen[option] for option in options)
-            own = room.guesses.get(phone)
-            return View(room.version, room.question, len(room.phones), counts, own)
+            return replace(room, phones={**room.phones}, guesses={**room.guesses})
 
     def version(self, code: str) -> int:
         with self._room(code) as room:
@@ -246,17 +235,17 @@ async def state(request: Request) -> Response:
     seen, until = request.query_params.get("seen", ""), time.monotonic() + PATIENCE
     while str(ROOMS.version(code)) == seen and time.monotonic() < until:
         await asyncio.sleep(LOOK)
-    return JSONResponse(_told(ROOMS.view(code, phone)), headers={"Cache-Control": "no-store"})
+    return JSONResponse(_told(ROOMS.view(code), phone), headers={"Cache-Control": "no-store"})
 
 
-def _told(view: View) -> dict[str, Any]:
+def _told(room: Room, phone: str) -> dict[str, Any]:
     """What a phone may know: what others guessed only when the answer is out."""
-    told: dict[str, Any] = {"version": view.version, "question": None}
-    if view.question is not None:
-        told |= {"question": view.question.text, "options": view.question.options}
-        told |= {"own": view.own, "truth": view.question.truth}
-        if view.question.truth is not None:
-            told["counts"] = view.counts
+    told: dict[str, Any] = {"version": room.version, "question": None}
+    if room.question is not None:
+        told |= {"question": room.question.text, "options": room.question.options}
+        told |= {"own": room.guesses.get(phone), "truth": room.question.truth}
+        if room.question.truth is not None:
+            told["counts"] = room.counts
     return told
 
 

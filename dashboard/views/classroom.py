@@ -67,9 +67,9 @@ def ask(
         @st.fragment(run_every=0.7)
         def guesses() -> None:
             try:
-                view = ROOMS.view(code)
-                most = max(view.counts, default=0) or 1
-                st.html(html("guesses", view=view, options=options, most=most))
+                room = ROOMS.view(code)
+                most = max(room.counts, default=0) or 1
+                st.html(html("guesses", room=room, options=options, most=most))
             except Refused as ended:
                 st.caption(str(ended))
 
@@ -82,13 +82,12 @@ def reveal(code: str, asked: str, options: tuple[str, ...], answer: str) -> str:
     """Tell the phones the answer; returns how the class did, in a sentence."""
     truth = options.index(answer)
     ROOMS.ask(code, Question(asked, options, truth))
-    view = ROOMS.view(code)
-    if view.middle is None:
+    room = ROOMS.view(code)
+    if room.middle is None:
         return f"Nobody guessed. It was {answer}."
-    right = view.counts[truth]
     return (
-        f"At least half of you said {options[view.middle]} or less. It was {answer}; {right} of "
-        f"{view.guessed} said so."
+        f"At least half of you said {options[room.middle]} or less. It was {answer}; "
+        f"{room.counts[truth]} of {len(room.guesses)} said so."
     )
 
 

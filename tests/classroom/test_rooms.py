@@ -43,10 +43,10 @@ def test_a_guess_counts_once_and_a_later_one_replaces_it(opened, clock):
     found.guess(code, other, 1, 2)
     clock.now += 1
     found.guess(code, one, 1, 3)
-    view = found.view(code, one)
-    assert view.counts == (0, 0, 1, 1) and view.own == 3
-    assert (view.phones, view.guessed, view.middle) == (2, 2, 2)
-    assert found.view(code, "nobody").own is None
+    room = found.view(code)
+    assert room.counts == (0, 0, 1, 1) and room.guesses[one] == 3
+    assert (len(room.phones), len(room.guesses), room.middle) == (2, 2, 2)
+    assert rooms._told(room, one)["own"] == 3 and rooms._told(room, "nobody")["own"] is None
 
 
 def test_the_answer_ends_the_question_and_keeps_the_guesses(opened, clock):
@@ -57,7 +57,7 @@ def test_the_answer_ends_the_question_and_keeps_the_guesses(opened, clock):
     clock.now += 1
     with pytest.raises(Refused, match="over"):
         found.guess(code, phone, 2, 2)
-    assert found.view(code, phone).counts == (0, 1, 0, 0)
+    assert found.view(code).counts == (0, 1, 0, 0)
     found.ask(code, replace(ASKED, truth=2))
     assert found.version(code) == 2  # the same again is no news
 
@@ -68,7 +68,7 @@ def test_another_question_begins_without_guesses_and_takes_none_for_the_one_befo
     found.guess(code, phone, 1, 1)
     found.ask(code, Question("From which ε on?", ("0.1", "1")))
     clock.now += 1
-    assert found.view(code, phone).counts == (0, 0) and found.view(code, phone).own is None
+    assert found.view(code).counts == (0, 0) and not found.view(code).guesses
     with pytest.raises(Refused, match="over"):
         found.guess(code, phone, 1, 1)
     found.guess(code, phone, 2, 1)
@@ -79,7 +79,7 @@ def test_an_option_that_the_question_has_not_is_refused(opened, option):
     found, code = opened
     with pytest.raises(Refused) as refused:
         found.guess(code, found.join(code), 1, option)
-    assert refused.value.status == 400 and found.view(code).guessed == 0
+    assert refused.value.status == 400 and not found.view(code).guesses
 
 
 def test_who_did_not_join_does_not_count(opened):
@@ -95,7 +95,7 @@ def test_a_phone_cannot_hammer(opened, clock):
     found.guess(code, phone, 1, 1)
     with pytest.raises(Refused) as refused:
         found.guess(code, phone, 1, 2)
-    assert refused.value.status == 429 and found.view(code, phone).own == 1
+    assert refused.value.status == 429 and found.view(code).guesses[phone] == 1
     clock.now += rooms.SECONDS_BETWEEN
     found.guess(code, phone, 1, 2)
 
