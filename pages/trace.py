@@ -42,7 +42,7 @@ def chosen() -> OwnData | None:
         st.session_state["_opened"] = new
         with suppress(InvalidInput):  # what is wrong with the file is said below
             if 0 < at_a_glance(new.content)[1] <= UNASKED:
-                controls.apply(replace(controls.foreseen() or OpenedSettings(), unmask=True))
+                controls.open(replace(controls.foreseen() or OpenedSettings(), unmask=True))
     found: OwnData | None = st.session_state.get("_opened")
     if found is not None and file is None:
         st.caption(f"Open: {plain(found.name)}")
@@ -65,7 +65,7 @@ if controls.values["unmask"]:
 
 
 def open_example() -> None:
-    controls.apply(EXAMPLE)
+    controls.open(EXAMPLE)
     st.session_state["_opened"] = example()
 
 

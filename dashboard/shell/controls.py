@@ -77,10 +77,8 @@ class Controls(Generic[S]):
         before = st.session_state.get("_page_of_dials")
         if before != settings.kind:
             self._arrive()
-        self._notes_key = f"_link_notes_{settings.kind}"
-        self._last_key = f"_settings_{settings.kind}"
-        self._whole_key = f"_page_is_whole_{settings.kind}"
-        self._ends_key = f"_upper_ends_{settings.kind}"
+        #: From run to run: notes, upper ends, the last settings, and whether all was drawn.
+        self._kept: dict[str, Any] = st.session_state.setdefault(f"_page_{settings.kind}", {})
         self._most = dict(most)
         self._apart: set[str] = set()
         self._made: tuple[dict[str, Any], S] = {}, settings()
@@ -92,7 +90,7 @@ class Controls(Generic[S]):
         parameters = {name: st.query_params.get_all(name) for name in st.query_params}
         reading = settings.from_query(parameters, (*_RESERVED, *also_known))
         if reading.notes:
-            st.session_state[self._notes_key] = reading.notes
+            self._kept["notes"] = reading.notes
         self._spell_out(parameters)
         #: What the link says, before any widget, in the first run of a session; None later.
         self.opening: S | None = reading.configuration if before is None else None
@@ -101,7 +99,7 @@ class Controls(Generic[S]):
         self._before_drawing = self._expected()
         #: Why parameters make no difference beside the others, by field.
         self.idle = self._idle()
-        st.session_state[self._whole_key] = False
+        self._kept["whole"] = False
 
     def _arrive(self) -> None:
         """Start from this page's defaults and what the family remembers, not from stale widgets.
@@ -125,7 +123,7 @@ class Controls(Generic[S]):
             brought = parse_qs(given, keep_blank_values=True)
             reading = self.settings_class.from_query(brought)
             if reading.notes:
-                st.session_state[self._notes_key] = reading.notes
+                self._kept["notes"] = reading.notes
             self.open(reading.configuration)
             for name in reading.refused:  # refused when the address is read
                 key = self.parameters[name].key
@@ -136,9 +134,9 @@ class Controls(Generic[S]):
 
     def open(self, settings: S) -> None:
         """Set every parameter before any widget is drawn, and spell them out in the link."""
-        self.apply(settings)
         for name, parameter in self.parameters.items():
-            self._address(parameter, getattr(settings, name))
+            self._memory(name)[name] = value = getattr(settings, name)
+            self._set(parameter, value)
 
     def _memory(self, name: str) -> dict[str, Any]:
         return self._world if self.parameters[name].travels else self._family
@@ -173,7 +171,7 @@ class Controls(Generic[S]):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was wrong with the link that led here; kept until dismissed."""
-        return cast(tuple[str, ...], st.session_state.get(self._notes_key, ()))
+        return cast(tuple[str, ...], self._kept.get("notes", ()))
 
     def heading(self, title: str, lead: str = "") -> None:
         """Begin the page, and say what was wrong with the link, with a button to dismiss it.
@@ -218,7 +216,7 @@ class Controls(Generic[S]):
 
     def _beyond(self) -> dict[str, tuple[str, Any]]:
         found: dict[str, tuple[str, Any]] = {}
-        for name, high in {**self._most, **st.session_state.get(self._ends_key, {})}.items():
+        for name, high in {**self._most, **self._kept.get("ends", {})}.items():
             parameter, asked = self.parameters[name], getattr(self._linked, name)
             if self._is_linked(parameter) and asked > high:
                 best = _at_most(parameter, high)
@@ -231,7 +229,7 @@ class Controls(Generic[S]):
         return parameter.key not in st.session_state and parameter.key in st.query_params
 
     def _dismiss(self) -> None:
-        st.session_state.pop(self._notes_key, None)
+        self._kept.pop("notes", None)
         # Streamlit strips bad values of its own widgets; names that nobody knows are ours to strip.
         ours = (parameter.key for parameter in self.parameters.values())
         for name in set(st.query_params) - {*ours, *_RESERVED, *self._also_known}:
@@ -308,7 +306,7 @@ class Controls(Generic[S]):
         if self._idle() != self.idle:
             return
         # A page whose run was cut short has to be run from its beginning.
-        if st.session_state.get(self._whole_key):
+        if self._kept["whole"]:
             with suppress(StreamlitAPIException):  # a fragment that is not there
                 st.rerun(list(self.runs))
 
@@ -350,7 +348,7 @@ class Controls(Generic[S]):
 
     def whole(self) -> None:
         """Tell at its end that the page, or the fragment with the widgets, has been drawn."""
-        st.session_state[self._whole_key] = True
+        self._kept["whole"] = True
 
     def _recall(self, name: str, parameter: Parameter) -> None:
         """Bring a value set on another page, unless the link or this page says otherwise.
@@ -371,7 +369,7 @@ class Controls(Generic[S]):
 
     def _say(self, note: str) -> None:
         if note not in self.notes:
-            st.session_state[self._notes_key] = (*self.notes, note)
+            self._kept["notes"] = (*self.notes, note)
 
     def _set(self, parameter: Parameter, value: Any) -> None:
         """Give a widget that is not drawn yet its value, and the link its parameter.
@@ -409,7 +407,7 @@ class Controls(Generic[S]):
         if not isinstance(value, int | float) or value <= high:
             return
         if linked:
-            st.session_state[self._ends_key] = {name: high}
+            self._kept["ends"] = {name: high}
             st.rerun()
         best = _at_most(parameter, high)
         self._set(parameter, best)
@@ -423,7 +421,7 @@ class Controls(Generic[S]):
             self._keep(name, self._now(name))
         if self._made[0] != self.values:
             self._made = dict(self.values), self.settings_class(**self.values)
-        st.session_state[self._last_key] = self._made[1], tuple(self.values)
+        self._kept["last"] = self._made[1], tuple(self.values)
         return self._made[1]
 
     def foreseen(self) -> S | None:
@@ -431,21 +429,13 @@ class Controls(Generic[S]):
 
         Right unless a widget comes, goes or refuses its value in this run.
         """
-        if self._last_key not in st.session_state:
+        if "last" not in self._kept:
             return None
-        last, drawn = st.session_state[self._last_key]
-        keys = {name: self.parameters[name].key for name in drawn if not self.parameters[name].many}
-        now = {name: st.session_state[key] for name, key in keys.items() if key in st.session_state}
+        last, drawn = self._kept["last"]
+        now = {name: value for name, value in self._before_drawing.items() if name in drawn}
         with suppress(InvalidInput):
             return cast(S, replace(last, **now))
         return None
-
-    def apply(self, settings: S) -> None:
-        """Set every parameter; for the callback of a preset's button."""
-        for name, parameter in self.parameters.items():
-            value = getattr(settings, name)
-            self._memory(name)[name] = value
-            st.session_state[parameter.key] = list(value) if parameter.many else value
 
     def changer(self, settings: S | Callable[[], S]) -> Callable[[], None]:
         """A callback that runs the page with ``settings``, or with what it says they are then.

@@ -57,7 +57,7 @@ def _go(controls: Controls[SceneSettings], step: str) -> None:
     if step in CHAPTERS:
         keep = {"lecture": False, "hide": (), "section": "scene", "autoplay": True}
         kept = {name: controls.values.get(name, default) for name, default in keep.items()}
-        controls.apply(SceneSettings(**{**told(CHAPTERS[step]), **kept, "step": step}))
+        controls.open(SceneSettings(**{**told(CHAPTERS[step]), **kept, "step": step}))
     else:
         st.session_state["step"] = FREE
 

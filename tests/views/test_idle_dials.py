@@ -82,7 +82,7 @@ def opened(settings: Settings) -> AppTest:
 )
 def test_what_makes_no_difference_is_disabled_and_says_why(settings: Settings) -> None:
     app = opened(settings)
-    shown, drawn = app.session_state[f"_settings_{settings.kind}"]
+    shown, drawn = app.session_state[f"_page_{settings.kind}"]["last"]
     assert {name: getattr(shown, name) for name in drawn} == {
         name: getattr(settings, name) for name in drawn
     }
