@@ -5,11 +5,13 @@ it does in the version that it was written for, and has a way without it: a newe
 speed, never a page. No other file imports what is not in Streamlit's reference.
 """
 
+from __future__ import annotations
+
 import math
 import re
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce, wraps
@@ -26,23 +28,23 @@ from streamlit.errors import StreamlitAPIException
 
 @dataclass(frozen=True)
 class Inside:
-    """What stands at ``module:name.name``, and the parameters that it has to take."""
+    """What stands at ``module:name.name``, the parameters that it has to take, and what has to be
+    there as well."""
 
     place: str
     takes: tuple[str, ...] = ()
+    beside: tuple[Inside, ...] = ()
 
 
 _SESSION, _CONTEXT = "streamlit.runtime.app_session", "streamlit.runtime.scriptrunner_utils"
-QUEUE = Inside("streamlit.runtime.forward_msg_queue:ForwardMsgQueue")
-CLEAR = Inside(f"{QUEUE.place}.clear", ("self", "retain_lifecycle_msgs", "fragment_ids_this_run"))
+_QUEUE = "streamlit.runtime.forward_msg_queue:ForwardMsgQueue"
+CLEAR = Inside(f"{_QUEUE}.clear", ("self", "retain_lifecycle_msgs", "fragment_ids_this_run"))
 THEME = Inside(f"{_SESSION}:_populate_theme_msg", ("msg", "section"))
-THEME_MESSAGE = Inside("streamlit.proto.NewSession_pb2:CustomThemeConfig")
 OPTIONS = Inside(f"{_SESSION}:_populate_config_msg", ("msg",))
-OPTIONS_MESSAGE = Inside("streamlit.proto.NewSession_pb2:Config")
 REQUEST = Inside(f"{_SESSION}:AppSession.request_rerun", ("self", "client_state"))
 _RUNNER = "streamlit.runtime.scriptrunner.script_runner"
 RUN = Inside(f"{_RUNNER}:ScriptRunner._run_script", ("self",))
-SCRIPT = Inside(f"{_RUNNER}:exec_func_with_error_handling", ("func", "ctx"))
+SCRIPT = Inside(f"{_RUNNER}:exec_func_with_error_handling", ("func", "ctx"), (RUN,))
 RUN_HERE = Inside(f"{_CONTEXT}.script_run_context:get_script_run_ctx", ("suppress_warning",))
 NOTHING_ASKED = Inside(f"{_CONTEXT}.script_requests:ScriptRequestType.CONTINUE")
 SCOPED = Inside(f"{_CONTEXT}.script_run_context:ThreadState.scoped", ("overrides",))
@@ -62,11 +64,15 @@ PARTS = ("Html", "ButtonGroup", "Checkbox", "Selectbox", "Slider", "BidiComponen
 #: what they draw. Behind one that takes more than these seconds (a large table) none keeps waiting.
 RUNS, LONGEST_SECONDS = 2, 1.0
 _places, _begun = threading.BoundedSemaphore(RUNS), dict[int, float]()
+#: Parts of messages that Streamlit has written, by what wrote them.
+_written = dict[Hashable, Any]()
+#: Of the values of a session, each as long as somebody who has it keeps them.
+_locks = WeakValueDictionary[int, Any]()
 _IMPORT = re.compile(r'(?:from|import)\s*"\./([^"/]+\.js)"')
 
 
 def inside(what: Inside) -> Any:
-    """What stands there; None where it is gone or takes other parameters."""
+    """What stands there; None where it is gone, takes other parameters, or is alone."""
     module, _, names = what.place.partition(":")
     try:
         found: Any = reduce(getattr, names.split("."), import_module(module))
@@ -74,79 +80,54 @@ def inside(what: Inside) -> Any:
             return None
     except (ImportError, AttributeError, TypeError, ValueError):
         return None
-    return found
+    return None if any(inside(other) is None for other in what.beside) else found
 
 
-# ---------------------------------------------------------------------- once for a process
-def prepare(upload_mb: int) -> None:
-    """All that is done once, before the first visitor.
+# ---------------------------------------------------------------------- in Streamlit's place
+def remembered(write: Any, msg: Any, *section: str, **named: str) -> None:
+    """Copy a part of a message that was written before instead of writing it anew.
 
-    ``upload_mb``: Largest upload: it is held in memory whole, and need not pass through a file on
-        disk.
+    Streamlit reads a hundred options each time a page or a fragment runs, and every look at a job
+    is such a run. They stay as they are while the server runs; who changes the theme starts it
+    again.
     """
-    remember(THEME, THEME_MESSAGE)
-    remember(OPTIONS, OPTIONS_MESSAGE)
-    drop_orphans()
-    leave_pages()
-    share_locks()
-    take_turns()
-    if hasattr(parser := inside(UPLOADS), "spool_max_size"):
-        parser.spool_max_size = upload_mb * 2**20
+    if not hasattr(msg, "MergeFrom"):
+        return write(msg, *section, **named)
+    part = write, section, tuple(named.items())
+    if part not in _written:
+        write(fresh := type(msg)(), *section, **named)
+        _written[part] = fresh
+    if _written[part].ByteSize():  # an empty section is not in the message at all
+        msg.MergeFrom(_written[part])
+    return None
 
 
-def remember(place: Inside, message_of: Inside) -> None:
-    """Let Streamlit copy a part of a message that it has written before instead of writing it anew.
+def without_orphans(
+    clear: Any,
+    self: Any,
+    retain_lifecycle_msgs: bool = False,
+    fragment_ids_this_run: list[str] | None = None,
+) -> None:
+    """Drop with a container in Streamlit's queue what is inside it, when a fragment runs again.
 
-    It reads a hundred options each time a page or a fragment runs, and every look at a job is such
-    a run. They stay as they are while the server runs; who changes the theme starts it again.
-    """
-    message, known = inside(message_of), dict[Hashable, Any]()
-    if not hasattr(message, "MergeFrom"):
-        return
-
-    def written(write: Any, msg: Any, *section: str, **named: str) -> None:
-        part = section, tuple(named.items())
-        if part not in known:
-            fresh = message()
-            write(fresh, *section, **named)
-            known[part] = fresh
-        if known[part].ByteSize():  # an empty section is not in the message at all
-            msg.MergeFrom(known[part])
-
-    _replace(place, written)
-
-
-def drop_orphans() -> None:
-    """Let Streamlit's queue drop with a container what is inside it, when a fragment runs again.
-
-    It drops what the fragment has drawn and not yet sent, and keeps what fragments inside it have,
-    which hangs in containers that are dropped, and what stands behind it, which is counted from it.
-    A browser that is told to draw into a container or behind a place that it never heard of shows
-    an empty page until it is loaded again. It takes a server that is busy for a moment and a part
-    that looks by itself, or a visitor who turns two dials, within that moment.
+    Streamlit drops what the fragment has drawn and not yet sent, and keeps what fragments inside it
+    have, which hangs in containers that are dropped, and what stands behind it, which is counted
+    from it. A browser that is told to draw into a container or behind a place that it never heard
+    of shows an empty page until it is loaded again. It takes a server that is busy for a moment and
+    a part that looks by itself, or a visitor who turns two dials, within that moment.
 
     Where a run has set a widget, all is sent that it has drawn, as if that had left a moment
     earlier: a browser that never hears of the value sends the former one again, and the press that
     has set it was for nothing.
     """
-    queue = inside(QUEUE)
-    if queue is None or not isinstance(getattr(queue(), "_queue", None), list):
+    before = getattr(self, "_queue", None)
+    clear(self, retain_lifecycle_msgs, fragment_ids_this_run)
+    if not (retain_lifecycle_msgs and isinstance(before, list)):
         return
-
-    def cleared(
-        clear: Any,
-        self: Any,
-        retain_lifecycle_msgs: bool = False,
-        fragment_ids_this_run: list[str] | None = None,
-    ) -> None:
-        before = self._queue
-        clear(self, retain_lifecycle_msgs, fragment_ids_this_run)
-        if retain_lifecycle_msgs and any(map(_sets, before)):
-            self._queue = before
-        elif retain_lifecycle_msgs and fragment_ids_this_run:
-            self._queue = _in_their_places(before, self._queue)
-
-    _replace(CLEAR, cleared)
+    if any(map(_sets, before)):
+        self._queue = before
+    elif fragment_ids_this_run:
+        self._queue = _in_their_places(before, self._queue)
 
 
 def _sets(message: Any) -> bool:
@@ -176,62 +157,48 @@ def _in_their_places(before: Sequence[Any], kept: Sequence[Any]) -> list[Any]:
     return found
 
 
-def leave_pages() -> None:
-    """Let Streamlit leave undone what a part of a page asks for once the visitor has left it.
+def of_this_page(request: Any, self: Any, client_state: Any) -> None:
+    """Leave undone what a part of a page asks for once the visitor has left it.
 
     A part that looks by itself, or a menu that closes because something else was pressed, asks a
     moment after the press that leads to another page. Streamlit would open the former page in the
     place of the new one, with nothing on it.
     """
-
-    def requested(request: Any, self: Any, client_state: Any) -> None:
-        page, former = getattr(client_state, "page_script_hash", ""), vars(self).get("_page_of_run")
-        if not getattr(client_state, "fragment_id", ""):
-            self._page_of_run = page
-        elif page and former and page != former:
-            return
-        request(self, client_state)
-
-    _replace(REQUEST, requested)
+    page, former = getattr(client_state, "page_script_hash", ""), vars(self).get("_page_of_run")
+    if not getattr(client_state, "fragment_id", ""):
+        self._page_of_run = page
+    elif page and former and page != former:
+        return
+    request(self, client_state)
 
 
-def share_locks() -> None:
+def with_one_lock(begin: Any, self: Any, state: Any, yield_callback: Callable[[], None]) -> None:
     """Let the runs of a session share the lock on its values.
 
     A run that was replaced goes on until its next message beside the one in its place, each with a
     lock of its own: where one lists what the other adds, a visitor sees an error in a page's place.
     """
-    locks = WeakValueDictionary[int, Any]()  # each as long as somebody who has it keeps the state
-
-    def begun(begin: Any, self: Any, state: Any, yield_callback: Callable[[], None]) -> None:
-        begin(self, state, yield_callback)
-        if lock := vars(self).get("_lock"):
-            object.__setattr__(self, "_lock", locks.setdefault(id(state), lock))
-
-    _replace(VALUES, begun)
+    begin(self, state, yield_callback)
+    if lock := vars(self).get("_lock"):
+        object.__setattr__(self, "_lock", _locks.setdefault(id(state), lock))
 
 
-def take_turns() -> None:
-    """Let Streamlit run `RUNS` pages and parts of pages at a time, and the others after them.
+def in_turn(script: Any, *given: Any) -> Any:
+    """Run `RUNS` pages and parts of pages at a time, and the others after them.
 
     Of 300 at once each would end as late as the last. A page that waits has said that it runs.
     """
-    if inside(RUN) is None or inside(SCRIPT) is None:
-        return
+    if threading.get_ident() not in _begun:  # one that follows a callback's has it already
+        _enter()
+    return script(*given)
 
-    def in_turn(script: Any, *given: Any) -> Any:
-        if threading.get_ident() not in _begun:  # one that follows a callback's has it already
-            _enter()
-        return script(*given)
 
-    def whole(run: Any, *given: Any) -> None:
-        try:
-            run(*given)
-        finally:
-            _leave()
-
-    _replace(SCRIPT, in_turn)
-    _replace(RUN, whole)
+def whole_turn(run: Any, *given: Any) -> None:
+    """All scripts of a run are one turn."""
+    try:
+        run(*given)
+    finally:
+        _leave()
 
 
 def _enter() -> None:
@@ -248,7 +215,31 @@ def _leave() -> bool:
     return held
 
 
-def _replace(what: Inside, ours: Callable[..., Any]) -> None:
+#: What is ours in the place of Streamlit's.
+OURS: Mapping[Inside, Callable[..., Any]] = {
+    THEME: remembered,
+    OPTIONS: remembered,
+    CLEAR: without_orphans,
+    REQUEST: of_this_page,
+    VALUES: with_one_lock,
+    SCRIPT: in_turn,
+    RUN: whole_turn,
+}
+
+
+def prepare(upload_mb: int) -> None:
+    """All that is done once for a process, before the first visitor.
+
+    ``upload_mb``: Largest upload: it is held in memory whole, and need not pass through a file on
+        disk.
+    """
+    for place, ours in OURS.items():
+        put(place, ours)
+    if hasattr(parser := inside(UPLOADS), "spool_max_size"):
+        parser.spool_max_size = upload_mb * 2**20
+
+
+def put(what: Inside, ours: Callable[..., Any]) -> None:
     """Put a function of ours, which gets Streamlit's first, in the place of that if it is there."""
     if (theirs := inside(what)) is None:
         return
@@ -263,14 +254,16 @@ def _replace(what: Inside, ours: Callable[..., Any]) -> None:
 
 
 # ---------------------------------------------------------------------- while a page runs
+def _context() -> Any:
+    return None if (here := inside(RUN_HERE)) is None else here(suppress_warning=True)
+
+
 def overtaken() -> bool:
     """Whether the visitor asks for something else than the run under way; never, if unknown.
 
     A part of the page that looks again by itself asks for nothing.
     """
-    here, nothing = inside(RUN_HERE), inside(NOTHING_ASKED)
-    context = None if here is None else here(suppress_warning=True)
-    requests = getattr(context, "script_requests", None)
+    nothing, requests = inside(NOTHING_ASKED), getattr(_context(), "script_requests", None)
     asked, what = getattr(requests, "_state", nothing), getattr(requests, "_rerun_data", None)
     by_itself = getattr(what, "is_auto_rerun", False) and getattr(what, "fragment_id_queue", [])
     return isinstance(asked, type(nothing)) and asked is not nothing and not by_itself
@@ -287,8 +280,7 @@ def aside() -> Iterator[None]:
 
 def unbind(parameter: str) -> None:
     """Let the page write a parameter of the address until its widget is drawn again."""
-    here, forget = inside(RUN_HERE), inside(UNBIND)
-    context = None if here is None else here(suppress_warning=True)
+    context, forget = _context(), inside(UNBIND)
     if context is None or forget is None:
         return
     with suppress(AttributeError, TypeError), context.session_state.query_params() as parameters:

@@ -48,6 +48,12 @@ def missing(monkeypatch, as_streamlit_has_it, tmp_path) -> None:
     monkeypatch.setattr(internals, "SCRIPTS", tmp_path / "nowhere")
 
 
+def replace(*places: internals.Inside) -> None:
+    """Put what is ours there."""
+    for place in places:
+        internals.put(place, internals.OURS[place])
+
+
 # ---------------------------------------------------------------------- what there is
 #: All that is used, by its name.
 INSIDES = {name: it for name, it in vars(internals).items() if isinstance(it, internals.Inside)}
@@ -64,7 +70,7 @@ def test_what_is_gone_or_looks_otherwise_is_not_used(monkeypatch) -> None:
     nowhere = ("streamlit.no_such_module:name", "streamlit.runtime:NoSuchName.at_all")
     for place in (internals.THEME, *map(internals.Inside, nowhere)):
         assert internals.inside(place) is None
-    internals.remember(internals.THEME, internals.THEME_MESSAGE)
+    internals.put(internals.THEME, internals.remembered)
     assert app_session._populate_theme_msg.__name__ == "<lambda>", "left as it is"
 
 
@@ -138,7 +144,7 @@ def test_what_a_part_of_a_page_asks_for_after_the_visitor_left_it_is_left_undone
         asked.append((client_state.page_script_hash, client_state.fragment_id))
 
     monkeypatch.setattr(app_session.AppSession, "request_rerun", request_rerun)
-    internals.leave_pages()
+    replace(internals.REQUEST)
     session, other = SimpleNamespace(), SimpleNamespace()
 
     def ask(page: str, part: str = "", of: SimpleNamespace = session) -> bool:
@@ -177,7 +183,7 @@ def one_place(monkeypatch, as_streamlit_has_it) -> Callable[..., threading.Threa
             script_runner.exec_func_with_error_handling(one, None)
 
     monkeypatch.setattr(*RUN, parts)
-    internals.take_turns()
+    replace(internals.SCRIPT, internals.RUN)
 
     def begin(*scripts: Callable[[], None]) -> threading.Thread:
         def run() -> None:
@@ -249,7 +255,7 @@ def test_a_run_that_waits_for_something_lets_others_run(one_place) -> None:
 def test_a_page_that_waits_for_its_turn_has_said_that_it_runs(
     monkeypatch, as_streamlit_has_it
 ) -> None:
-    internals.take_turns()
+    replace(internals.SCRIPT, internals.RUN)
     runners, heard = [], []
     run = LocalScriptRunner.run
 
@@ -292,7 +298,7 @@ def whole() -> CustomThemeConfig:
 
 def test_the_remembered_theme_is_the_one_that_is_read(as_streamlit_has_it) -> None:
     read = whole()
-    internals.remember(internals.THEME, internals.THEME_MESSAGE)
+    replace(internals.THEME)
     assert whole() == read and whole() == read
     assert read.primary_color or read.light.primary_color
     assert not read.HasField("sidebar")
@@ -301,7 +307,7 @@ def test_the_remembered_theme_is_the_one_that_is_read(as_streamlit_has_it) -> No
 def test_the_remembered_options_are_those_that_are_read(as_streamlit_has_it) -> None:
     read, first, second = Config(), Config(), Config()
     app_session._populate_config_msg(read)
-    internals.remember(internals.OPTIONS, internals.OPTIONS_MESSAGE)
+    replace(internals.OPTIONS)
     app_session._populate_config_msg(first)
     app_session._populate_config_msg(second)
     assert first == read and second == read and read.ByteSize()
@@ -315,7 +321,7 @@ def test_a_part_of_the_theme_may_be_named_as_well(as_streamlit_has_it, monkeypat
 
     monkeypatch.setattr(app_session, "_populate_theme_msg", write)
     theme = internals.Inside(internals.THEME.place, ("msg",))
-    internals.remember(theme, internals.THEME_MESSAGE)
+    internals.put(theme, internals.remembered)
     for section in ("a", "b", "a"):
         message = CustomThemeConfig()
         app_session._populate_theme_msg(message, section=section)
@@ -355,7 +361,7 @@ def left(queue: ForwardMsgQueue) -> list[list[int]]:
 
 @pytest.fixture
 def ours(as_streamlit_has_it) -> None:
-    internals.drop_orphans()
+    replace(internals.CLEAR)
 
 
 def test_what_is_inside_a_dropped_container_is_dropped(ours) -> None:
@@ -389,7 +395,7 @@ def test_what_stands_behind_a_part_that_is_drawn_anew_keeps_its_place(ours) -> N
 
 
 def test_streamlit_itself_forgets_the_place(as_streamlit_has_it) -> None:
-    """Where it does no longer, `drop_orphans` can go."""
+    """Where it does no longer, `without_orphans` can go."""
     queue = ForwardMsgQueue()
     for path, fragment in (([0, 0], ""), ([0, 1], "part"), ([0, 2], "")):
         queue.enqueue(block(path, fragment))
@@ -449,7 +455,7 @@ def test_streamlit_itself_forgets_the_value(as_streamlit_has_it) -> None:
 
 
 def test_streamlit_itself_keeps_the_orphans(as_streamlit_has_it) -> None:
-    """Where it does no longer, `drop_orphans` can go."""
+    """Where it does no longer, `without_orphans` can go."""
     queue = waiting()
     queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["outer"])
     assert left(queue) == [[0, 3, 0, 0], [0, 3, 0, 0, 0], [0, 4], [0, 4, 0]]
@@ -476,7 +482,7 @@ def held_up(first: SafeSessionState, second: SafeSessionState) -> bool:
 def test_a_run_that_was_replaced_does_not_write_into_what_the_next_one_reads(
     as_streamlit_has_it,
 ) -> None:
-    internals.share_locks()
+    replace(internals.VALUES)
     state = SessionState()
     first, second = (SafeSessionState(state, lambda: None) for _ in range(2))
     assert held_up(first, second)
@@ -484,6 +490,6 @@ def test_a_run_that_was_replaced_does_not_write_into_what_the_next_one_reads(
 
 
 def test_streamlit_itself_lets_both_write(as_streamlit_has_it) -> None:
-    """Where it does no longer, `share_locks` can go."""
+    """Where it does no longer, `with_one_lock` can go."""
     state = SessionState()
     assert not held_up(*(SafeSessionState(state, lambda: None) for _ in range(2)))
