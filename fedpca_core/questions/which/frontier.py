@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -31,19 +32,17 @@ MANY = 1_000_000
 #: A run that never comes below the accuracy is over once it is this close to where it ends, and
 #: explains all but `NOTHING` of what it explains there.
 SETTLED = 1.05
-#: What the table says of a run.
-COLUMNS = (
-    "method", "parameter", "value", "seed", "rounds", "reached", "bytes_up", "bytes_client",
-    "local_products", "seconds", "sin_theta", "relative_error", "unexplained", "worst_client",
-    "leak", "attack", "records", "epsilon",
-    "protection", "searched", "note", "finding", "in_sums", "joins_sums",
-)  # fmt: skip
+#: What the table says of a run, as long as nothing is known of it.
+UNKNOWN: Mapping[str, Any] = {
+    "method": "", "parameter": "none", "value": nan, "seed": 0, "rounds": nan, "reached": False,
+    "bytes_up": nan, "bytes_client": nan, "local_products": nan, "seconds": nan,
+    "sin_theta": nan, "relative_error": nan, "unexplained": nan, "worst_client": nan,
+    "leak": nan, "attack": "", "records": nan, "epsilon": nan, "protection": "none",
+    "searched": False, "note": "", "finding": "", "in_sums": "", "joins_sums": "",
+}  # fmt: skip
 #: What the row that searched says of its configuration: findings of the covariance from what is
 #: sent here and from sums alone, and of a record that joins between two runs of sums.
 _FIRST = ("attack", "protection", "searched", "note", "finding", "in_sums", "joins_sums")
-#: Columns that are no numbers.
-_FLAGS = ("reached", "searched")
-_TEXTS = ("method", "parameter", *(name for name in _FIRST if name != "searched"))
 #: What is known after every round, up to the end of a run.
 PATH = ("method", "seed", "round", "bytes_client", "sin_theta", "unexplained", "worst_client")
 #: What identifies a point.
@@ -54,7 +53,7 @@ OF_ALL = ("epsilon", "participation", "heterogeneity", "clients")
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    #: Columns `COLUMNS`, one run a row; ``protection`` is "none", "masked" or "formal".
+    #: Columns of `UNKNOWN`, one run a row; ``protection`` is "none", "masked" or "formal".
     table: pd.DataFrame
     refusals: Mapping[str, str]
     #: Of the problem at the size that was run.
@@ -150,14 +149,16 @@ class Frontier(InPieces[FrontierSettings, Front]):
                 rows.append(one)
                 paths.append(path)
             run = pd.concat(paths) if paths else pd.DataFrame(columns=list(PATH))
-            found = Front(_table(rows), {**refusals}, facts, run)
+            # Numbers are numbers also where every candidate was refused.
+            table = pd.DataFrame([UNKNOWN, *rows])[1:].reset_index(drop=True)
+            found = Front(table, {**refusals}, facts, run)
             yield Step(count / len(settings.candidates), METHODS[method].title, found)
         return found
 
     def gathered(self, settings: FrontierSettings, found: Sequence[Front]) -> Front:
         name = settings.vary
         tables = [
-            front.table.assign(parameter=name, value=float(getattr(piece, name, math.nan)))
+            front.table.assign(parameter=name, value=float(getattr(piece, name, nan)))
             for piece, front in zip(self.pieces(settings), found, strict=False)
         ]
         table = pd.concat([t for t in tables if len(t)] or tables[:1], ignore_index=True)
@@ -177,15 +178,6 @@ def told_once(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """A row a run: what a search found replaces the row that waited for it."""
     ordered = table.sort_values("searched", ascending=False, kind="stable")
     return ordered.drop_duplicates(by).sort_index()
-
-
-def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
-    """Numbers are numbers also where every candidate was refused."""
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
-    if len(table):
-        return table
-    kinds = dict.fromkeys(COLUMNS, float) | dict.fromkeys(_FLAGS, bool)
-    return table.astype(kinds | dict.fromkeys(_TEXTS, object))
 
 
 def _cost(piece: FrontierSettings, data: OwnData | None) -> Cost:
@@ -301,8 +293,7 @@ def row(
     masked = run.algorithm.uploads is Uploads.UPDATE or settings.upload_noise > 0
     leaks = _leaks(method, run, settings, stop, search) if attacked else {}
     return {
-        "parameter": "none",
-        "value": math.nan,
+        **UNKNOWN,
         "rounds": float(stop),
         "reached": reached,
         "bytes_up": float(last["bytes_up"]),
@@ -310,12 +301,10 @@ def row(
         "seconds": float(last["seconds"]),
         "relative_error": float(last["relative_error"]),
         **{name: path[name].iloc[-1] for name in PATH if name != "round"},
-        "epsilon": math.nan if run.guarantee is None else float(run.guarantee.epsilon),
+        "epsilon": nan if run.guarantee is None else float(run.guarantee.epsilon),
         "protection": "formal" if run.guarantee is not None else "masked" if masked else "none",
         "searched": search,
         "note": run.note,
-        **dict.fromkeys(("leak", "records"), math.nan),
-        **dict.fromkeys(("attack", "finding", "in_sums", "joins_sums"), ""),
         **leaks,
     }, path
 
@@ -331,9 +320,9 @@ def _leaks(
     sums = runs.in_sums(method, settings, run.problem) if search else None
     said = {one.target: one.words for one in sums.findings} if sums else {}
     return {
-        "leak": math.nan if tried.waits(Target.COVARIANCE) else got.figure,
+        "leak": nan if tried.waits(Target.COVARIANCE) else got.figure,
         "attack": got.attack,
-        "records": records.figure if records is not None and search else math.nan,
+        "records": records.figure if records is not None and search else nan,
         "finding": tried.findings[0].words,
         "in_sums": said.get(Target.COVARIANCE, ""),
         "joins_sums": said.get(Target.NEWCOMER, ""),
