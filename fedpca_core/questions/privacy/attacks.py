@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, cast
 
 import numpy as np
@@ -23,7 +24,6 @@ from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.questions import costs
 from fedpca_core.questions.privacy import build, study
-from fedpca_core.questions.privacy.build import run_seeds, traced
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.questions.privacy.study import BUDGETS, QUIET, WITH_INFINITE, PrivateSweep
 from fedpca_core.steps import Part, Run, Step, in_turn, part
@@ -87,7 +87,7 @@ class Reconstruction(PrivateSweep):
     opened_by = ("view", "attacks")
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
-        return run_seeds(settings.seed, study.RUNS)
+        return build.run_seeds(settings.seed, study.RUNS)
 
     def reading(self, settings: PrivacySettings) -> float:
         return len(_PRIOR_SHARES) * costs.solved(costs.ProblemSize(settings.features, 1, 1))
@@ -107,7 +107,7 @@ class Reconstruction(PrivateSweep):
                 found[kind] = {"error": shrunk_error(private, client)}
                 continue
             run = build.method(c, build.noise_for(c, kind, data=data))
-            steps = traced(problem, run, build.rounds(c), seed, Channel(), kind)
+            steps = build.traced(problem, run, build.rounds(c), seed, Channel(), kind)
             trace = yield from part(steps, *share)
             found[kind] = {"error": best_error(problem, run, trace.transcript, client)}
         return found
@@ -160,11 +160,8 @@ def beats_guess_from(swept: Swept, calibration: str) -> tuple[float | None, bool
     """
     found, guess = swept.band(calibration, "error"), study.last_value(swept, PUBLIC)
     assert guess is not None
-    beaten = found.middle < BEATEN * guess
-    if not len(beaten) or not beaten[-1]:
-        return None, False
-    first = len(beaten) - int(np.argmin(beaten[::-1])) if not beaten.all() else 0
-    return float(found.x[first]), first == 0
+    first = int(np.flatnonzero(found.middle >= BEATEN * guess).max(initial=-1)) + 1
+    return (float(found.x[first]), first == 0) if first < len(found.x) else (None, False)
 
 
 #: Runs with the record, and as many without it, for one ROC curve.
@@ -203,15 +200,14 @@ class Membership:
 
     def audits(self, delta: float) -> list[Audit]:
         """Lower bounds on epsilon that these runs prove: plain, Gaussian, and by ranking."""
-        kinds = plain_audit, gaussian_audit, ranking_audit
-        return [audit(self.first, self.second, delta) for audit in kinds]
+        ways = plain_audit, gaussian_audit, ranking_audit
+        return [audit(self.first, self.second, delta) for audit in ways]
 
     def roc(self) -> tuple[Array, Array]:
         """False and true positive rates of every threshold, from (0, 0) to (1, 1)."""
-        thresholds = np.sort(np.concatenate([self.first, self.second]))[::-1]
-        true = (self.first[None] >= thresholds[:, None]).mean(axis=1)
-        false = (self.second[None] >= thresholds[:, None]).mean(axis=1)
-        return np.concatenate([[0.0], false]), np.concatenate([[0.0], true])
+        thresholds = np.sort(np.concatenate([self.first, self.second, [np.inf]]))[::-1, None]
+        false, true = ((some >= thresholds).mean(axis=1) for some in (self.second, self.first))
+        return false, true
 
 
 def worst_pair(problem: Problem, client: int = 0, clip_norm: float = 1.0) -> tuple[Array, Array]:
@@ -248,19 +244,16 @@ def membership(
     pair = worst_pair(problem, client, clip_norm)
     noise = float(run.noise_of(problem.client_data.samples)[client])
     neighbours = [_with(problem, client, matrix) for matrix in pair]
-    scores: list[list[float]] = [[], []]
-    squares: list[float] = []
+    scores, apart = np.empty((2, runs)), np.empty(runs)
     assert run.rounds is not None
-    for index in range(runs):
-        share = index / runs, (index + 1) / runs
+    for index, share in in_turn(range(runs)):
         for truth, neighbour in enumerate(neighbours):
             at = seed + 2 * index + truth
-            steps = traced(neighbour, run, run.rounds, at, Channel(), _TESTING)
+            steps = build.traced(neighbour, run, run.rounds, at, Channel(), _TESTING)
             seen = (yield from part(steps, *share)).transcript
-            ratio, apart = attacks.membership_score(seen, *pair, noise, client)
-            scores[truth].append(ratio)
-        squares.append(apart**2)
-    return Membership(np.array(scores[0]), np.array(scores[1]), float(np.sqrt(np.mean(squares))))
+            found = attacks.membership_score(seen, *pair, noise, client)
+            scores[truth, index], apart[index] = found
+    return Membership(*scores, float(np.sqrt(np.mean(apart**2))))
 
 
 def source_membership(
@@ -273,16 +266,14 @@ def source_membership(
     """
     pair = worst_pair(problem, client, clip_norm)
     step = max(1, _RELEASED // problem.features**2)
-    scores: list[Array] = []
-    for truth, matrix in enumerate(pair):
-        parts = []
-        for begin in range(0, runs, step):
-            yield Step(0.5 * (truth + begin / runs), _TESTING)
-            spread = np.full(min(step, runs - begin), noise)
-            drawn = symmetric_noise(spread, problem.features, Streams(seed), 2 * begin + truth)
-            parts.append(attacks.matrix_scores(matrix + drawn, *pair, spread))
-        scores.append(np.concatenate(parts))
-    return Membership(scores[0], scores[1], float(np.linalg.norm(pair[0] - pair[1])) / noise)
+    scores = np.empty((2, runs))
+    for truth, begin in product((0, 1), range(0, runs, step)):
+        yield Step(0.5 * (truth + begin / runs), _TESTING)
+        spread = np.full(min(step, runs - begin), noise)
+        drawn = symmetric_noise(spread, problem.features, Streams(seed), 2 * begin + truth)
+        found = attacks.matrix_scores(pair[truth] + drawn, *pair, spread)
+        scores[truth, begin : begin + step] = found
+    return Membership(*scores, float(np.linalg.norm(pair[0] - pair[1])) / noise)
 
 
 def _with(problem: Problem, client: int, matrix: Array) -> Problem:
@@ -352,16 +343,11 @@ class RecordMembership(Study[PrivacySettings, Tested]):
         tests: dict[str, Membership] = {}
         kinds = build.kinds(c)
         promised = {kind: promise(kind) for kind in kinds}
-        areas = pd.DataFrame(
-            {"epsilon": BUDGETS}
-            | {f"expected_{kind}": np.nan for kind in kinds}
-            | {
-                "gaussian_ceiling": [attacks.theoretical_auc(mu) for mu in means],
-                "permitted": [
-                    attacks.permitted_auc(float(epsilon_of(mu, c.delta)), c.delta) for mu in means
-                ],
-            }
-        )
+        areas = pd.DataFrame({"epsilon": BUDGETS})
+        areas[[f"expected_{kind}" for kind in kinds]] = np.nan
+        areas["gaussian_ceiling"] = [attacks.theoretical_auc(mu) for mu in means]
+        alone = [float(epsilon_of(mu, c.delta)) for mu in means]
+        areas["permitted"] = [attacks.permitted_auc(epsilon, c.delta) for epsilon in alone]
         ceilings = pd.DataFrame()
         if kinds:
             mu = float(mu_of(c.epsilon, c.delta)) * share
@@ -369,10 +355,8 @@ class RecordMembership(Study[PrivacySettings, Tested]):
             # Of what (ε, δ) permits.
             corners = [(1.0 - c.delta) / (1.0 + math.exp(epsilon)), 1.0 - c.delta]
             alarms = np.union1d(np.linspace(1e-6, 1 - 1e-6, 101), corners)
-            detected = gaussian_roc(mu, alarms), attacks.permitted_roc(epsilon, c.delta, alarms)
-            ceilings = pd.DataFrame(
-                {"alarms": alarms, "gaussian": detected[0], "permitted": detected[1]}
-            )
+            ceilings = pd.DataFrame({"alarms": alarms, "gaussian": gaussian_roc(mu, alarms)})
+            ceilings["permitted"] = attacks.permitted_roc(epsilon, c.delta, alarms)
         for kind, (begin, end) in in_turn(kinds):
             most = 0.8 * end + 0.2 * begin
             tests[kind] = yield from part(runs(kind, c.epsilon, TESTS), begin, most)

@@ -28,7 +28,7 @@ from fedpca_core.questions.privacy.build import communication_times, run_seeds, 
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.steps import Run, Step, part
 from fedpca_core.streams import Streams
-from fedpca_core.study import Cost, OwnData, Study, stacked
+from fedpca_core.study import Cost, OwnData, Study
 
 
 def one_round_identity(problem: Problem, trace: Trace) -> pd.DataFrame:
@@ -271,18 +271,14 @@ class ErrorBudget(Study[PrivacySettings, ErrorParts]):
             added = np.diff(squares, axis=0, prepend=0.0)
             risen = np.maximum(added, 0.0)
             times = communication_times(run)
-            effects = zip(ABLATION, added, risen / risen.sum(axis=0), strict=True)
-            ablation = stacked(
-                {
-                    "effect": effect,
-                    "communication": np.arange(len(times)),
-                    "products": times,
-                    "added_squared_sine": increments,
-                    "share": shares,
-                }
-                for effect, increments, shares in effects
-            )
-            return ErrorParts(ablation, squares[-1], len(found))
+            columns = {
+                "effect": np.repeat(ABLATION, len(times)),
+                "communication": np.tile(np.arange(len(times)), len(ABLATION)),
+                "products": np.tile(times, len(ABLATION)),
+                "added_squared_sine": added.ravel(),
+                "share": (risen / risen.sum(axis=0)).ravel(),
+            }
+            return ErrorParts(pd.DataFrame(columns), squares[-1], len(found))
 
         for index, seed in enumerate(seeds):
             text = "Switching effects on one by one"
