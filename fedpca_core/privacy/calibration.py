@@ -101,20 +101,15 @@ def true_epsilon(
     for a client that released nothing. ``before``: The GDP parameter of what was released before, a
     mean say.
     """
-    step = exact_sensitivity(columns, samples, clip_norm)
-    spread = np.asarray(noise, dtype=float)
-    count = np.asarray(releases, dtype=float)
+    spread, count = np.asarray(noise, dtype=float), np.asarray(releases, dtype=float)
     require(
         bool((spread >= 0).all()),
         f"Noise is a standard deviation of at least 0, not {spread.min()}.",
     )
     require(bool((count >= 0).all()), f"Releases cannot be fewer than 0: {count.min()}.")
-    step, spread, count = np.broadcast_arrays(step, spread, count)
-    mu = np.full(step.shape, np.inf)
-    noisy = spread > 0
-    mu[noisy] = np.sqrt(count[noisy]) * step[noisy] / spread[noisy]
-    mu[count == 0] = 0.0
-    return gaussian.epsilon_of(np.hypot(mu, before), delta)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mu = np.sqrt(count) * exact_sensitivity(columns, samples, clip_norm) / spread
+    return gaussian.epsilon_of(np.hypot(np.where(count == 0, 0.0, mu), before), delta)
 
 
 def warn_delta(delta: float, samples: IntArray) -> str | None:

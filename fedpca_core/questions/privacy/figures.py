@@ -1,7 +1,6 @@
 """What the Privacy page shows: what runs promise, cost and leave, and what attackers get."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -191,7 +190,7 @@ def _spending(spending: pd.DataFrame, settings: PrivacySettings) -> parts.Parts:
 
 def price_of_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
     yield parts.Section("Against the budget")
-    curves = _distances(result, but="none")
+    curves = _by_noise(result, "sin_theta", "none", least=ROUNDING, simulation_only=True)
     if not curves:
         return
     quiet = study.last_value(result, "none")
@@ -206,22 +205,16 @@ def price_of_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
 def price_of_products(result: Swept, settings: PrivacySettings) -> parts.Parts:
     yield parts.Section("Against the number of products")
     axis = f"local products T (ε = {short(settings.epsilon)}, δ = {short(settings.delta)})"
-    panel = Panel.of("privacy-length", _distances(result), x_title=axis)
-    yield parts.Chart("privacy_length", [panel])
+    curves = _by_noise(result, "sin_theta", least=ROUNDING, simulation_only=True)
+    yield parts.Chart("privacy_length", [Panel.of("privacy-length", curves, x_title=axis)])
     yield _advice(result, settings)
 
 
-def _distances(result: Swept, but: str = "") -> tuple[Curve, ...]:
-    names = {kind: NAMES[kind] for kind in result.series if kind != but}
-    return _swept(result, "sin_theta", names, COLOURS, least=ROUNDING, simulation_only=True)
-
-
-def _swept(
-    result: Swept, measure: str, names: Mapping[str, str], colours: Mapping[str, str], **look: Any
-) -> tuple[Curve, ...]:
-    """What is measured along a sweep, a curve a series."""
-    rows, axes = result.of(measure), ("value", "result", "series")
-    return plot(rows, *axes, names=names, colours=colours, marker=True, **look)
+def _by_noise(result: Swept, measure: str, but: str = "", **look: Any) -> tuple[Curve, ...]:
+    """What is measured along a sweep, a curve for each kind of noise."""
+    look |= {"names": {kind: NAMES[kind] for kind in result.series if kind in {*NAMES} - {but}}}
+    look |= {"colours": COLOURS, "marker": True}
+    return plot(result.of(measure), "value", "result", "series", **look)
 
 
 def _advice(result: Swept, settings: PrivacySettings) -> str:
@@ -284,7 +277,9 @@ def ways(result: study.Ways, settings: PrivacySettings) -> parts.Parts:
 def ways_over_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
     yield parts.Section("The same, against ε")
     names = {key: study.WAYS[key].title(settings) for key in result.series}
-    curves = _swept(result, "sin_theta", names, WAY_COLOURS, least=ROUNDING, spread=False)
+    look: dict[str, Any] = {"names": names, "colours": WAY_COLOURS, "least": ROUNDING}
+    axes = "value", "result", "series"
+    curves = plot(result.of("sin_theta"), *axes, spread=False, marker=True, **look)
     axis = f"budget ε (δ = {short(settings.delta)})"
     description = f"Largest angle of every way to spend one budget, by {axis}; median."
     panel = Panel.of(
@@ -382,8 +377,7 @@ def _terms(terms: TheoryTerms, settings: PrivacySettings) -> parts.Parts:
 def reconstruction(result: Swept, settings: PrivacySettings) -> parts.Parts:
     """Error of one attacker against epsilon, with guesses that need no message."""
     yield reconstruction_verdict(result, settings)
-    noises = {kind: NAMES[kind] for kind in result.series if kind in COLOURS and kind != "none"}
-    curves = _swept(result, "error", noises, COLOURS)
+    curves = _by_noise(result, "error", "none")
     if not curves:
         return
     flat = {name: study.last_value(result, name) for name in (attacks.PUBLIC, attacks.EVEN, "none")}

@@ -158,6 +158,14 @@ class Way:
         assert rounds is not None
         return WayRun(met, run, rounds, build.channel(c), stated)
 
+    def runs(
+        self, settings: PrivacySettings, seeds: Sequence[int], data: OwnData | None
+    ) -> Part[Repeated]:
+        """Its runs from several seeds, each with noise of its own."""
+        problem = build.records(settings, data)
+        trials = (self.trial(settings, problem, seed, data) for seed in seeds)
+        return repeated(trials, seeds, problem.target(settings.components), self.title(settings))
+
 
 _SHARED = {"trusted": "clients"}
 #: Every way by its key, those that trust nobody first.
@@ -182,18 +190,6 @@ WAYS: Mapping[str, Way] = {
 QUIET, MASKED = "none", "masked"
 
 
-def spend(
-    way: Way,
-    settings: PrivacySettings,
-    problem: Problem,
-    seeds: Sequence[int],
-    data: OwnData | None = None,
-) -> Part[Repeated]:
-    """Run one way from several seeds, each with noise of its own."""
-    trials = (way.trial(settings, problem, seed, data) for seed in seeds)
-    return repeated(trials, seeds, problem.target(settings.components), way.title(settings))
-
-
 def noisy_runs(
     settings: PrivacySettings, kind: str, seeds: Sequence[int], data: OwnData | None
 ) -> Part[Repeated]:
@@ -203,23 +199,20 @@ def noisy_runs(
     """
     c = settings
     if kind == "source":
-        as_set = Way(kind, {"calibration": kind, "trusted": c.trusted})
-        return spend(as_set, c, build.records(c, data), seeds, data)
+        return Way(kind, {"calibration": kind, "trusted": c.trusted}).runs(c, seeds, data)
     if kind in (QUIET, MASKED):
         problem, run = build.records(c, data), build.method(c, 0.0)
-        open_ = replace(c, trusted="nobody", upload_noise=c.upload_noise * (kind == MASKED))
-        wire, text = build.channel(open_), "Masked" if kind == MASKED else "Without noise"
+        c = replace(c, trusted="nobody", upload_noise=c.upload_noise * (kind == MASKED))
     else:
         problem = build.build_problem(c, data)
         run = build.method(c, build.noise_for(c, kind, data=data))
-        wire, text = build.channel(c), f"With {kind} noise"
-    rounds = build.rounds(c)
     at_source = c.calibration == "source" and math.isfinite(c.epsilon)
-    if at_source and not run.plans_products:
-        rounds = ROUNDS  # as the run it is compared with
+    # As the run at the source that it is compared with.
+    rounds = ROUNDS if at_source and not run.plans_products else build.rounds(c)
+    text = {QUIET: "Without noise", MASKED: "Masked"}.get(kind, f"With {kind} noise")
+    same = repeat(WayRun(problem, run, rounds, build.channel(c)))
     # A stand-in for FedPower has its surplus columns as components.
-    sought = problem.target(c.components)
-    return repeated(repeat(WayRun(problem, run, rounds, wire)), seeds, sought, text)
+    return repeated(same, seeds, problem.target(c.components), text)
 
 
 # ---------------------------------------------------------------------- the run as it is set
@@ -415,19 +408,18 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
         require(math.isfinite(settings.epsilon), build.REFUSED["nothing to spend"])
         settings = replace(settings, public_reference=False)
         yield Step(0.0, "Drawing the data")
-        problem = build.records(settings, data)
+        clients = build.records(settings, data).clients
         seeds = run_seeds(settings.seed, settings.repetitions)
         spent: dict[str, Repeated] = {}
         refusals: dict[str, str] = {}
         for (key, way), share in in_turn(WAYS.items()):
             title = way.title(settings)
             try:
-                steps = spend(way, settings, problem, seeds, data)
-                spent[key] = yield from part(steps, *share)
+                spent[key] = yield from part(way.runs(settings, seeds, data), *share)
             except InvalidInput as refusal:
                 refusals[title] = str(refusal)
-            yield Step(share[1], title, Ways(dict(spent), dict(refusals), problem.clients))
-        return Ways(spent, refusals, problem.clients)
+            yield Step(share[1], title, Ways(dict(spent), dict(refusals), clients))
+        return Ways(spent, refusals, clients)
 
     def tables(self, result: Ways, settings: PrivacySettings) -> dict[str, pd.DataFrame]:
         tables = tabled(result.spent, "way", "ways")
@@ -457,11 +449,10 @@ class WaysOverBudget(PrivateSweep):
 
     def measure(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
         settings = replace(settings, public_reference=False)
-        problem = build.records(settings, data)
         found: dict[str, dict[str, float]] = {}
         for (key, way), share in in_turn(WAYS.items()):
             try:
-                run = yield from part(spend(way, settings, problem, [seed], data), *share)
+                run = yield from part(way.runs(settings, [seed], data), *share)
             except InvalidInput:
                 continue  # said beside the runs at the budget that is set
             found[key] = {"sin_theta": run.final}

@@ -163,10 +163,9 @@ class Frontier(InPieces[FrontierSettings, Front]):
         ]
         table = pd.concat([t for t in tables if len(t)] or tables[:1], ignore_index=True)
         table = told_once(table, POINT)
-        refusals = {name: why for front in found for name, why in front.refusals.items()}
-        for name in set(refusals) & {METHODS[key].title for key in table["method"]}:
-            del refusals[name]  # it ran at other values
-        return Front(table.reset_index(drop=True), refusals, found[0].facts, found[0].paths[:0])
+        ran = {METHODS[key].title for key in table["method"]}  # perhaps at other values
+        every = (item for front in found for item in front.refusals.items() if item[0] not in ran)
+        return Front(table.reset_index(drop=True), dict(every), found[0].facts, found[0].paths[:0])
 
     def tables(self, result: Front, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
         refused = pd.DataFrame(result.refusals.items(), columns=["method", "refusal"])

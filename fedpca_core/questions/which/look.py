@@ -14,7 +14,7 @@ from fedpca_core.questions.which.runs import problem_of, sized
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.steps import Run, Step
 from fedpca_core.streams import Streams
-from fedpca_core.study import Cost, OwnData, Study
+from fedpca_core.study import Cost, OwnData, Study, stacked
 from fedpca_core.study.build import NOISE_FIELDS, PROBLEM_FIELDS, before_noise
 
 #: Components of the spectrum, features of a component, clients, and records of each that are shown.
@@ -67,8 +67,10 @@ class FirstLook(Study[FrontierSettings, TableLook]):
             problem = before_noise(*sized(replace(settings, epsilon=math.inf), data))
         yield Step(0.7, "Its components")
         truth = problem.unperturbed
-        noisy, noise = _released(problem)
-        values = truth.eigenvalues
+        noisy, noise, values = np.full(truth.features, np.nan), math.nan, truth.eigenvalues
+        if problem.source is not None:
+            noisy = np.linalg.eigvalsh(problem.pooled)[::-1]
+            noise = np.linalg.eigvalsh(problem.pooled - problem.source.clipped.mean())[-1]
         numbers, shares = np.arange(1, truth.features + 1), values / values.sum()
         columns = {"component": numbers, "variance": values, "share": shares, "noisy": noisy}
         spectrum = pd.DataFrame(columns).head(COMPONENTS)
@@ -76,32 +78,20 @@ class FirstLook(Study[FrontierSettings, TableLook]):
         largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0)
         axes = axes * np.where(largest < 0, -1.0, 1.0)  # its largest loading is positive
         shown = _scores(truth, axes, settings.seed)
-        return TableLook(spectrum, noise, shown, _loadings(truth, axes), refusal)
-
-
-def _released(problem: Problem) -> tuple[Array, float]:
-    """Eigenvalues of the noisy pool, (features,), and the largest of its noise."""
-    if problem.source is None:
-        return np.full(problem.features, np.nan), math.nan
-    noise = problem.pooled - problem.source.clipped.mean()
-    released = np.asarray(np.linalg.eigvalsh(problem.pooled)[::-1], dtype=float)
-    return released, float(np.linalg.eigvalsh(noise)[-1])
+        return TableLook(spectrum, float(noise), shown, _loadings(truth, axes), refusal)
 
 
 def _scores(problem: Problem, axes: Array, seed: int) -> pd.DataFrame:
     """Some records of the largest clients on two components."""
-    draw = Streams(seed).generator("first look")
-    largest = np.argsort(-problem.client_data.samples, kind="stable")[:CLIENTS]
-    parts = []
-    blocks = problem.blocks or ()
-    for client in np.sort(largest) if blocks else ():
+    draw, blocks, parts = Streams(seed).generator("first look"), problem.blocks, []
+    assert blocks is not None  # of a table they are kept
+    for client in np.sort(np.argsort(-problem.client_data.samples, kind="stable")[:CLIENTS]):
         block = blocks[client]
         chosen = np.sort(draw.permutation(block.shape[1])[:RECORDS])
         first, second = axes.T @ block[:, chosen]
         name = problem.client_names[client] if problem.client_names else f"Client {client + 1}"
-        parts.append(pd.DataFrame({"client": name, "first": first, "second": second}))
-    columns = ["client", "first", "second"]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+        parts.append({"client": name, "first": first, "second": second})
+    return stacked(parts)
 
 
 def _loadings(problem: Problem, axes: Array) -> pd.DataFrame:

@@ -8,7 +8,6 @@ control takes, from the seeds of the advice. What is found was run: who asks for
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ import pandas as pd
 from fedpca_core.questions.which import recommendation
 from fedpca_core.questions.which.frontier import Front
 from fedpca_core.questions.which.recommendation import Advice, Recommendation
-from fedpca_core.questions.which.rules import RULES
+from fedpca_core.questions.which.rules import BY_LOSS, RULES
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step, in_turn, part
@@ -51,11 +50,8 @@ class Remedy:
     done: bool = True
 
     def applied(self, settings: FrontierSettings) -> FrontierSettings:
-        """The settings with everything relaxed that it says."""
-        changes: dict[str, Any] = {**self.also}
-        return replace(
-            settings, **changes | ({} if self.value is None else {self.name: self.value})
-        )
+        """The settings with everything relaxed that it says, where a value does it."""
+        return replace(settings, **{self.name: self.value, **self.also})  # type: ignore[arg-type]
 
 
 #: All remedies so far, by the field that is relaxed.
@@ -219,7 +215,7 @@ def advice_of(
 def _told(advice: Advice, value: Value) -> dict[str, object]:
     """What the best of the candidates loses that fail nothing else than the loss, if any do."""
     table = advice.table
-    left = table[table["excluded"].isin(["", "lost", "sure"])]
+    left = table[table["excluded"].isin(BY_LOSS)]
     if left.empty:
         return {"value": value, "lost": np.nan, "low": np.nan, "high": np.nan, "method": ""}
     best = left.iloc[int(left["unexplained"].argmin())]
