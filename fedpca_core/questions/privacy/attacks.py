@@ -253,7 +253,7 @@ def membership(
             seen = (yield from part(steps, *share)).transcript
             found = attacks.membership_score(seen, *pair, noise, client)
             scores[truth, index], apart[index] = found
-    return Membership(*scores, float(np.sqrt(np.mean(apart**2))))
+    return Membership(scores[0], scores[1], float(np.sqrt(np.mean(apart**2))))
 
 
 def source_membership(
@@ -273,7 +273,7 @@ def source_membership(
         drawn = symmetric_noise(spread, problem.features, Streams(seed), 2 * begin + truth)
         found = attacks.matrix_scores(pair[truth] + drawn, *pair, spread)
         scores[truth, begin : begin + step] = found
-    return Membership(*scores, float(np.linalg.norm(pair[0] - pair[1])) / noise)
+    return Membership(scores[0], scores[1], float(np.linalg.norm(pair[0] - pair[1])) / noise)
 
 
 def _with(problem: Problem, client: int, matrix: Array) -> Problem:
