@@ -353,7 +353,7 @@ MUTANTS = [
     ("fedpower/figure-3/epsilon", "fedpower-figure-3", "ε = 0.5", "plateau", 0.1),
     ("fedpower/theorem-6", "fedpower-noise", "Model I", "true_over_stated", 30.0),
     ("dfl/figure-1", "dfl-figure-1", "ρ_GS", "least_penalty", 0.0),
-    ("perpca/1b/global-poor", "perpca-1b", "One shared model", "fresh", 0.1),
+    ("perpca/1b/apart", "perpca-1b", "Personalised PCA", "fresh", 0.1),
     ("iot/area/unsw", "iot-readings-unsw", "FedPG", "auc", 0.5),
 ]
 
