@@ -222,18 +222,24 @@ def _open(entry: Entry, counted: list[Tried], found: Verdict) -> list[str]:
     return reasons
 
 
+def _applies(entry: Entry, reading: Reading) -> bool:
+    """Whether a reading is of the entry's method, and can judge what is measured."""
+    given = entry.measure.partition(",")[0] in reading.given
+    return not given and (not reading.only or entry.method in reading.only)
+
+
 def _looked_at(entry: Entry, results: Results) -> Verdict:
     """Every reading that applies, with its result where there is one; nothing is said yet."""
     if not (entry.holds or entry.within or entry.points):
-        return Verdict("undetermined", "", untried=tuple(one.name for one in entry.readings))
+        names = tuple(one.name for one in entry.readings if _applies(entry, one))
+        return Verdict("undetermined", "", untried=names)
     tried, untried, unreached = [], [], []
     if not entry.open:
         found = _tried(STATED, entry, results)
         tried += [found] if found else []
         untried += [] if found else [STATED]
     for reading in entry.readings:
-        stem = entry.measure.partition(",")[0]
-        if (reading.only and entry.method not in reading.only) or stem in reading.given:
+        if not _applies(entry, reading):
             continue
         changed = read_as(entry, reading)
         if changed == entry and not entry.open:

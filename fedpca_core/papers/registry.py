@@ -145,7 +145,7 @@ def verdicts_of(entries: Collection[Entry], tables: Tables | None = None) -> Map
             at = entry.paper, entry.experiment, entry.part, entry.method, readings
             rows.setdefault(at, {})[entry.name] = found[entry.name]
     for row in rows.values():
-        first = {ENTRIES[name].measure: name for name in reversed(row)}
+        first = {(ENTRIES[name].measure, ENTRIES[name].series): name for name in reversed(row)}
         found |= together(row, row.keys() - set(first.values()))
     return found
 
