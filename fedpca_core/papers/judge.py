@@ -283,9 +283,11 @@ def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[st
     says = f"“{best}” gives {given[best]} of the {len(once)} numbers of the same runs"
     with_it = [one for found in once.values() for one in found.tried if one.reading == best]
     if any(one.follows for one in with_it):
-        others = f"{sum(one.agrees for one in with_it)} of the {len(with_it)} others"
+        agree = sum(one.agrees for one in with_it)
+        others = f"{agree} of the {len(with_it)} others, which follow from one"
+        others = others if len(with_it) > 1 else "the other" if agree else "not the other"
         says = f"“{best}” takes {len(once) - len(with_it)} of the {len(once)} numbers of the same "
-        says += f"runs from the paper and gives {others}, which follow from one"
+        says += f"runs from the paper and gives {others}"
     elif equal := [*given.values()].count(given[best]) - 1:
         says += f" (as {'does one other' if equal == 1 else f'do {equal} others'})"
     decided = {}

@@ -102,7 +102,8 @@ def _together(over: str, parts: Array) -> float:
     there = parts[~np.isnan(parts)].tolist()
     if not over:
         return sum(there) / len(there) if there else math.nan
-    whole = len(there) == len(parts) and ("over" not in over or min(there) > ZERO)
+    divides = "over" in over or "step" in over
+    whole = len(there) == len(parts) and (not divides or min(there) > ZERO)
     return OVER[over](there) if whole else math.nan
 
 
