@@ -284,6 +284,14 @@ def plural(number: float, noun: str) -> str:
     return f"{number:,.10g} {noun}{'' if number == 1 else 's'}"
 
 
+def size(count: float) -> str:
+    """Bytes in words."""
+    for unit, large in (("MB", 1e6), ("kB", 1e3)):
+        if count >= large:
+            return f"{count / large:.3g} {unit}"
+    return f"{count:.0f} bytes"
+
+
 def powers(text: str) -> str:
     """A text with powers of ten as a hand writes them: 3.4×10⁻⁵ for 3.4e-5, 10⁻⁶ for 1e-6."""
 

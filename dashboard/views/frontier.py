@@ -9,10 +9,9 @@ from dashboard.shell.navigation import door
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.which import figures
 from fedpca_core.questions.which.frontier import Front, Frontier, pareto, seeds_of, shown
-from fedpca_core.questions.which.rules import size
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.questions.which.use import destinations, point
-from fedpca_core.settings import short
+from fedpca_core.settings import short, size
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.parts import Cards, named_once, words
 

@@ -17,23 +17,21 @@ from fedpca_core.questions.which import figures, recommendation, runs
 from fedpca_core.questions.which.frontier import Frontier, ending, pareto, shown
 from fedpca_core.questions.which.recommendation import (
     CONFIGURATION,
+    EDGE,
+    GOOD,
+    NOTHING,
+    RULES,
     Recommendation,
     meant,
     named,
     rejudged,
     seed_counts,
     sentences,
-)
-from fedpca_core.questions.which.remedies import advice_of
-from fedpca_core.questions.which.rules import (
-    EDGE,
-    GOOD,
-    NOTHING,
-    RULES,
     share_interval,
     slack,
     standing,
 )
+from fedpca_core.questions.which.remedies import advice_of
 from fedpca_core.questions.which.settings import AXES, FrontierSettings
 from fedpca_core.steps import outcome
 from fedpca_core.study.pca_settings import AttackSettings, ConvergeSettings

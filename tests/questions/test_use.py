@@ -17,8 +17,7 @@ import pytest
 from fedpca_core.algorithms.registry import COMPARED, METHODS
 from fedpca_core.problems.table import clean_table
 from fedpca_core.questions.check.settings import CheckSettings
-from fedpca_core.questions.which.recommendation import Recommendation
-from fedpca_core.questions.which.rules import share
+from fedpca_core.questions.which.recommendation import Recommendation, share
 from fedpca_core.questions.which.settings import CANDIDATES, FrontierSettings
 from fedpca_core.questions.which.use import Use
 from fedpca_core.steps import outcome

@@ -9,8 +9,7 @@ from fedpca_core.findings import Status, priced
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.study import DEFENCES, Checked, LeakCheck, meant
 from fedpca_core.questions.which.figures import trusted
-from fedpca_core.questions.which.rules import size
-from fedpca_core.settings import Settings, plural, short
+from fedpca_core.settings import Settings, plural, short, size
 from fedpca_core.shares import SURE
 from fedpca_core.study import said
 from fedpca_core.study.panels import Curve, Panel

@@ -10,8 +10,7 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.metrics.faps_theorem import BesideTheorem
 from fedpca_core.questions.converge.study import SHORTEST_GUIDE, Comparison, levels, measure_at
-from fedpca_core.questions.which.rules import size
-from fedpca_core.settings import plural, short
+from fedpca_core.settings import plural, short, size
 from fedpca_core.study import parts
 from fedpca_core.study.build import beside_epsilon
 from fedpca_core.study.facts import data_note

@@ -10,14 +10,13 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions.which import recommendation, remedies
-from fedpca_core.questions.which.frontier import Front
+from fedpca_core.questions.which.frontier import NOTHING, Front
 from fedpca_core.questions.which.look import CLIENTS, RECORDS, TableLook
-from fedpca_core.questions.which.recommendation import Advice, meant, named, often, titled
+from fedpca_core.questions.which.recommendation import Advice, meant, named, often, share, titled
 from fedpca_core.questions.which.remedies import Remedy
-from fedpca_core.questions.which.rules import NOTHING, RULES, SURE, WRONG, share, size
 from fedpca_core.questions.which.runs import smaller
 from fedpca_core.questions.which.settings import AXES, LINKS, FrontierSettings
-from fedpca_core.settings import plural, short
+from fedpca_core.settings import plural, short, size
 from fedpca_core.study import parts
 from fedpca_core.study.own_data import OwnData
 from fedpca_core.study.panels import Baseline, Curve, Panel, plot
@@ -147,16 +146,17 @@ def advice(found: Advice, settings: FrontierSettings, data: OwnData | None = Non
         unit = {"packed": PACKED, "bytes": size(CIPHERTEXT), "seconds": ENCRYPTION}
         yield parts.Caption(parts.words("which-encrypted", **unit))
     rules = {
-        "Rule": [rule.title for rule in RULES],
-        "Asks that": [rule.demand(settings) or "nothing here" for rule in RULES],
-        "Leaves out": [_left_out(found, rule.key) for rule in RULES],
+        "Rule": [rule.title for rule in recommendation.RULES],
+        "Asks that": [rule.demand(settings) or "nothing here" for rule in recommendation.RULES],
+        "Leaves out": [_left_out(found, rule.key) for rule in recommendation.RULES],
     }
     leaks = found.table.drop_duplicates(["method", "way"])
     told = {
         "Configuration": [named(row) for _, row in leaks.iterrows()],
         "Of a client's covariance the server": leaks["finding"].to_list(),
     }
-    shares = {"nothing": 100 * NOTHING, "sure": 100 * SURE, "right": 100 * (1 - WRONG)}
+    sure, right = recommendation.SURE, 1 - recommendation.WRONG
+    shares = {"nothing": 100 * NOTHING, "sure": 100 * sure, "right": 100 * right}
     known: list[parts.Part] = [
         parts.Table(pd.DataFrame(told), "What leaks", (), tuple(told)[1:]),
         parts.Table(pd.DataFrame(rules), "The rules"),

@@ -19,7 +19,6 @@ from fedpca_core.problems import Problem
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions import costs
 from fedpca_core.questions.which import runs
-from fedpca_core.questions.which.rules import NOTHING
 from fedpca_core.questions.which.settings import VALUES, FrontierSettings
 from fedpca_core.settings import Value
 from fedpca_core.steps import Run, Step
@@ -29,6 +28,8 @@ from fedpca_core.study.facts import Facts
 
 #: Entries of all clients' matrices beyond which the picture is of one seed.
 MANY = 1_000_000
+#: A share of the whole variance that nobody misses.
+NOTHING = 0.001
 #: A run that never comes below the accuracy is over once it is this close to where it ends, and
 #: explains all but `NOTHING` of what it explains there.
 SETTLED = 1.05

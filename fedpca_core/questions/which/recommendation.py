@@ -7,28 +7,207 @@ not tell, more are drawn.
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from fedpca_core.algorithms.registry import METHODS
-from fedpca_core.arrays import IntArray
+from fedpca_core.arrays import Array, IntArray
 from fedpca_core.guarantee import in_words
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions.costs import ProblemSize
-from fedpca_core.questions.which import rules
-from fedpca_core.questions.which.frontier import Front, Frontier, Unattacked, searched, told_once
+from fedpca_core.questions.which import frontier
+from fedpca_core.questions.which.frontier import NOTHING, Front, Frontier, Unattacked
 from fedpca_core.questions.which.settings import FrontierSettings
-from fedpca_core.settings import short
+from fedpca_core.settings import plural, short, size
 from fedpca_core.steps import Run
 from fedpca_core.study import Cost, InPieces, OwnData
 from fedpca_core.study.build import public_of
 from fedpca_core.study.facts import Facts
 from fedpca_core.study.parts import names, words
 
+# ---------------------------------------------------------------------- the rules
+#: A run, or a configuration: its numbers by name.
+Row = Mapping[str, Any]
+#: Who loses least leaves room up to what may be lost; who stays within this share of it is as good,
+#: or within `NOTHING` of the whole variance. Without a limit, the same share of the loss itself.
+ALIKE = 0.5
+#: Share of the seeds in which a configuration passes, at least, to be advised; in which it is as
+#: good, more than which puts it into the first group.
+SURE, HALF = 0.7, 0.5
+#: Columns with such shares.
+SHARES = ("alike", "passes")
+#: Chance that a share is decided wrongly, over all times that seeds are asked.
+WRONG = 0.05
+#: What is decided of a configuration: that it passes and is as good, or not even that by the seeds.
+GOOD, EDGE = "as good", "on the edge"
+#: What a run has lost, and costs, in the round in which it ends.
+_AT_END = ("round", "bytes_client", "sin_theta", "unexplained", "worst_client")
+_TITLES, _DEMANDS = names("which-rule-titles"), names("which-rule-demands")
+_REASONS = names("which-rule-fails")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One reason to leave a configuration out; its sentences stand in `words.toml`."""
+
+    key: str
+    #: What is asked for with these settings, in words; empty: nothing.
+    asks: Callable[[FrontierSettings], str]
+    #: Whether a row of the table passes.
+    keeps: Callable[[Row, FrontierSettings], bool]
+    #: What a row has instead, in words.
+    has: Callable[[Row], str]
+
+    @property
+    def title(self) -> str:
+        return _TITLES[self.key]
+
+    def demand(self, settings: FrontierSettings) -> str:
+        """The rule in words, for these settings; empty where it asks for nothing."""
+        asked = self.asks(settings)
+        return _DEMANDS[self.key].format(asked) if asked else ""
+
+    def reason(self, row: Row) -> str:
+        """Why a row that does not pass is left out."""
+        return _REASONS[self.key].format(self.has(row))
+
+
+def rounds(count: float) -> str:
+    return plural(np.round(count), "round")
+
+
+def share(part: float) -> str:
+    """A share in words: two digits of a per cent."""
+    return f"{float(f'{100 * part:.2g}'):g}%" if part >= 1e-5 else "below 0.001%"
+
+
+def _at_most(key: str, limit: str, column: str, said: Callable[[float], str]) -> Rule:
+    """That a number of a row is no more than the settings have."""
+
+    def asks(c: FrontierSettings) -> str:
+        return "" if math.isinf(most := getattr(c, limit)) else said(most)
+
+    def keeps(row: Row, c: FrontierSettings) -> bool:
+        return bool(row[column] <= getattr(c, limit))
+
+    return Rule(key, asks, keeps, lambda row: said(row[column]))
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "epsilon",
+        lambda c: "" if math.isinf(c.needed_epsilon) else short(c.needed_epsilon),
+        lambda row, c: (
+            math.isinf(c.needed_epsilon) or bool(row["epsilon"] <= c.needed_epsilon * (1 + 1e-9))
+        ),
+        lambda row: "no ε" if math.isnan(row["epsilon"]) else f"ε = {row['epsilon']:.3g}",
+    ),
+    Rule(
+        "server",
+        lambda c: "" if c.server == "trusted" else c.server,
+        lambda row, c: c.server == "trusted" or bool(row["sums"] or row["noise"]),
+        lambda row: str(row["finding"]),
+    ),
+    _at_most("bytes", "budget_bytes", "bytes_client", size),
+    _at_most("rounds", "budget_rounds", "rounds", rounds),
+    _at_most("lost", "most_lost", "unexplained", share),
+    Rule(
+        "sure",
+        lambda c: share(SURE),
+        lambda row, c: row.get("passes", 1.0) >= SURE,  # a run by itself has no share
+        lambda row: share(row["passes"]),
+    ),
+)
+#: Rules that hang on what is lost: who fails them in a seed may be as good as the first in it.
+BY_LOSS = ("", "lost", "sure")
+
+
+def slack(least: pd.Series, most: float) -> pd.Series:
+    """How much more than the least loss is as good, where ``most`` may be lost."""
+    room = least if math.isinf(most) else most - least
+    return (ALIKE * room).clip(lower=NOTHING)
+
+
+def ended(table: pd.DataFrame, paths: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
+    """Runs of one seed as they are where the budgets end them.
+
+    ``table``: One run a row, with a column ``run``.
+    ``paths``: Their rounds, with the same column; see `PATH`.
+    """
+    rounds = paths[paths["round"] > 0]
+    paid = rounds["round"] <= settings.budget_rounds
+    paid &= rounds["bytes_client"] <= settings.budget_bytes
+    # Where not even one round can be paid, its price is what is told.
+    paid |= rounds["round"] == 1
+    last = rounds[paid].groupby("run", sort=False).tail(1).set_index("run")
+    known = last.loc[table["run"], list(_AT_END)].rename(columns={"round": "rounds"})
+    return table.assign(**{str(name): known[name].to_numpy(dtype=float) for name in known})
+
+
+def left_out(table: pd.DataFrame, settings: FrontierSettings) -> pd.DataFrame:
+    """The table with ``excluded`` (key of the first rule that fails, or empty), ``reason``."""
+    excluded, reasons = [], []
+    rows: list[Any] = table.to_dict("records")
+    for row in rows:
+        failed = next((rule for rule in RULES if not rule.keeps(row, settings)), None)
+        excluded.append("" if failed is None else failed.key)
+        reasons.append("" if failed is None else failed.reason(row))
+    return table.assign(excluded=excluded, reason=reasons)
+
+
+def share_interval(share: Array, count: Array, looks: int) -> tuple[Array, Array]:
+    """Wilson's intervals for shares of ``count`` draws each, which hold over all ``looks``."""
+    square = norm.isf(WRONG / 2 / looks) ** 2 / count
+    middle = (share + square / 2) / (1 + square)
+    half = np.sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
+    return middle - half, middle + half
+
+
+def standing(table: pd.DataFrame, looks: int) -> Array:
+    """`GOOD`, `EDGE`, or empty where it is decided that a configuration is neither, (rows,).
+
+    A median of losses is within the margin where the share of the seeds that stay within it is
+    above one half; its interval is that of a test of equivalence by signs.
+    """
+    seeds = table["seeds"].to_numpy(dtype=float)
+    (low, high), (weak, strong) = (
+        share_interval(table[name].to_numpy(dtype=float), seeds, looks) for name in SHARES
+    )
+    # Few seeds decide nothing about 70%; that none of them speaks against it is taken for a yes.
+    passes = (table["excluded"] == "") & ((weak > SURE) | (table["passes"] == 1))
+    may = table["excluded"].isin(BY_LOSS) & (high >= HALF) & (strong >= SURE)
+    return np.where(passes & (low > HALF), GOOD, np.where(may, EDGE, ""))
+
+
+def judged(table: pd.DataFrame, settings: FrontierSettings, looks: int = 1) -> pd.DataFrame:
+    """The table with what is `left_out`, ``standing`` and ``rank``, the recommended row first.
+
+    ``table``: One configuration a row, with the shares of its ``seeds`` in which it is ``alike``
+        the one that loses least, and ``passes``.
+    ``looks``: How often seeds are asked, at the most.
+    """
+    result = left_out(table, settings)
+    result["standing"] = standing(result, looks)
+    left, good, near = result["excluded"] == "", result["standing"] == GOOD, result["alike"] >= HALF
+    far = result["unexplained"].where(~near, 0.0)
+    result = result.assign(left=left, good=good, near=near, far=far).sort_values(
+        ["left", "good", "near", "far", "rounds", "bytes_client", "unexplained"],
+        ascending=[False, False, False, True, True, True, True],
+        kind="stable",
+        ignore_index=True,
+    )
+    result = result.drop(columns=["good", "near", "far"])
+    places = np.arange(1.0, len(result) + 1)
+    return result.assign(rank=np.where(result.pop("left"), places, np.nan))
+
+
+# ---------------------------------------------------------------------- the runs they judge
 #: What the clients' noise and the server's view are called together.
 WAYS: Mapping[tuple[bool, bool], str] = {
     (False, False): "without noise",
@@ -56,7 +235,7 @@ class Advice:
         rules, how many ``seeds`` it was run from, and the shares of these in which it is ``alike``
         the ``reference``, who loses least, and ``passes``; the recommended one first.
     ``seeds``: Seeds so far; who is decided is not run from the last ones.
-    ``runs``, ``paths``: A row a run, and a row a round of it; see `rules.ended`. What the rules
+    ``runs``, ``paths``: A row a run, and a row a round of it; see `ended`. What the rules
         judge: other budgets are judged from the same runs.
     ``facts``: Of the problem at the size that was run.
     """
@@ -75,12 +254,12 @@ class Advice:
     @property
     def group(self) -> pd.DataFrame:
         """The first group: what is decided to pass and to be as good."""
-        return self.table[self.table["standing"] == rules.GOOD]
+        return self.table[self.table["standing"] == GOOD]
 
     @property
     def edge(self) -> pd.DataFrame:
         """The configurations of which seeds do not tell whether they pass and are as good."""
-        return self.table[self.table["standing"] == rules.EDGE]
+        return self.table[self.table["standing"] == EDGE]
 
     @property
     def other_server(self) -> pd.Series | None:
@@ -142,7 +321,7 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
     ) -> FrontierSettings:
         """Who is on the edge, and who loses least, to be told from."""
         table = before.table
-        needed = table[(table["standing"] == rules.EDGE) | table["reference"]]
+        needed = table[(table["standing"] == EDGE) | table["reference"]]
         here = needed[needed["way"] == WAYS[_kind(which)]]
         some = set((needed if here.empty else here)["method"])
         return replace(which, candidates=tuple(key for key in which.candidates if key in some))
@@ -181,7 +360,7 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
             done[way.seed] += number >= first or _answered(front) == len(way.candidates)
         every, paths = (_numbered([getattr(one, of) for one in found]) for of in ("table", "paths"))
         every = every.join(pd.DataFrame(kinds, columns=["sums", "noise", "way"]), on="piece")
-        every = told_once(every, [*CONFIGURATION, "seed"])
+        every = frontier.told_once(every, [*CONFIGURATION, "seed"])
         whole_seeds = [seed for seed, pieces in done.items() if pieces >= len(self.ways(settings))]
         every = every[every["seed"].isin(whole_seeds or list(done)[:1])]
         return advised(every, paths, settings, refusals, found[0].facts)
@@ -189,9 +368,9 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
     def tables(self, result: Advice, settings: FrontierSettings) -> dict[str, pd.DataFrame]:
         shown = [
             *("rank", "method", "way", "unexplained", "worst_client", "sin_theta", "rounds"),
-            *("bytes_client", "epsilon", "finding", "seeds", *rules.SHARES, "standing"),
+            *("bytes_client", "epsilon", "finding", "seeds", *SHARES, "standing"),
         ]
-        asked = [(rule.title, rule.demand(settings)) for rule in rules.RULES]
+        asked = [(rule.title, rule.demand(settings)) for rule in RULES]
         return {
             "advice": pd.DataFrame({"advice": sentences(result, settings)}),
             "judged": result.table[[*shown, "excluded", "reason"]],
@@ -222,32 +401,32 @@ def advised(
     """Runs judged by the rules, seed by seed and in the middle."""
     seeds = max(runs["seed"].nunique(), 1)
     if runs.empty:
-        judged_by = ("seeds", *rules.SHARES, "rank", "excluded", "reason", "standing")
+        judged_by = ("seeds", *SHARES, "rank", "excluded", "reason", "standing")
         nothing = runs.reindex(columns=[*runs.columns, *judged_by])
         return Advice(nothing, seeds, refusals, runs, paths, facts)
-    every = rules.left_out(rules.ended(runs, paths, settings), settings).reset_index(drop=True)
+    every = left_out(ended(runs, paths, settings), settings).reset_index(drop=True)
     every = every.assign(
         alike=False, passes=every["excluded"] == "", stage=_stage(every["seed"], settings)
     )
     # Who ran in a stage was asked from all of its seeds.
     asked = every.drop_duplicates([*CONFIGURATION, "stage"]).set_index(CONFIGURATION)["stage"]
     asked = asked.map(every.groupby("stage")["seed"].nunique()).groupby(level=CONFIGURATION).sum()
-    able = every[every["excluded"].isin(rules.BY_LOSS)]
+    able = every[every["excluded"].isin(BY_LOSS)]
     often = able.groupby(CONFIGURATION)["unexplained"].agg(["median", "size"])
     often = often[(often["size"] >= seeds / 2) & (asked.loc[often.index] == seeds)]
     if len(often):
         best = able.set_index(CONFIGURATION).loc[[often["median"].idxmin()]]
         least = able["seed"].map(best.set_index("seed")["unexplained"])
-        near = able["unexplained"] <= least + rules.slack(least, settings.most_lost)
+        near = able["unexplained"] <= least + slack(least, settings.most_lost)
         every.loc[near[near].index, "alike"] = True
-    every = every.astype(dict.fromkeys(rules.SHARES, float))
+    every = every.astype(dict.fromkeys(SHARES, float))
     groups = every.groupby(CONFIGURATION, sort=False)
-    numbers = every.select_dtypes(float).columns.difference([*rules.SHARES], sort=False)
+    numbers = every.select_dtypes(float).columns.difference([*SHARES], sort=False)
     spans = [
         groups[list(numbers)].median(),
         groups[["unexplained", "worst_client"]].min().add_suffix("_low"),
         groups[["unexplained", "worst_client"]].max().add_suffix("_high"),
-        groups[list(rules.SHARES)].sum().div(asked, axis=0),
+        groups[list(SHARES)].sum().div(asked, axis=0),
         groups[["protection", "searched", "note", "finding"]].first(),
         asked.rename("seeds"),
     ]
@@ -256,7 +435,7 @@ def advised(
         table.loc[[often["median"].idxmin()], "reference"] = True
     table = table.reset_index()
     table["rounds"] = np.ceil(table["rounds"])
-    table = rules.judged(table, settings, len(seed_counts(settings)))
+    table = judged(table, settings, len(seed_counts(settings)))
     return Advice(table, seeds, refusals, runs, paths, facts)
 
 
@@ -268,8 +447,8 @@ def rejudged(advice: Advice, settings: FrontierSettings) -> Advice:
 
 def seed_counts(settings: FrontierSettings) -> tuple[int, ...]:
     """The counts of seeds after which it is asked whether they tell."""
-    size = ProblemSize.of(settings)  # of a table, what its page says
-    counts = next(counts for most, counts in SEEDS if size.features**2 * size.clients <= most)
+    of = ProblemSize.of(settings)  # of a table, what its page says
+    counts = next(counts for most, counts in SEEDS if of.features**2 * of.clients <= most)
     first = max(settings.seeds, counts[0])
     return first, *(count for count in counts if count > first)
 
@@ -292,11 +471,12 @@ def _pieces(settings: FrontierSettings, counts: Sequence[int]) -> list[FrontierS
     plain = [replace(way, seed=seed % 100_000) for seed in seeds for way in ways]
     searching: list[FrontierSettings] = []
     if settings.searches and math.isinf(settings.needed_epsilon):
-        some = (key for key in settings.candidates if searched(key, ways[0]))
+        some = (key for key in settings.candidates if frontier.searched(key, ways[0]))
         searching = [replace(ways[0], candidates=(key,), searches=True) for key in some]
     return [*plain[:first], *searching, *plain[first:]]
 
 
+# ---------------------------------------------------------------------- the answer in words
 def titled(method: str, noise: bool) -> str:
     """What a candidate is called here: who sends matrices computes nothing."""
     if METHODS[method].algorithm.uploads is Uploads.MATRIX:
@@ -321,10 +501,10 @@ def meant(settings: FrontierSettings) -> str:
 def wish(settings: FrontierSettings) -> str:
     c = settings
     finite = {
-        f"≤ {rules.size(c.budget_bytes)} a client": c.budget_bytes,
-        f"≤ {rules.rounds(c.budget_rounds)}": c.budget_rounds,
+        f"≤ {size(c.budget_bytes)} a client": c.budget_bytes,
+        f"≤ {rounds(c.budget_rounds)}": c.budget_rounds,
         f"ε ≤ {short(c.needed_epsilon)}": c.needed_epsilon,
-        f"≤ {rules.share(c.most_lost)} of the variance lost": c.most_lost,
+        f"≤ {share(c.most_lost)} of the variance lost": c.most_lost,
     }
     server = c.parameters()["server"].choices[c.server].lower()
     return ", ".join(
@@ -339,11 +519,11 @@ def often(row: pd.Series, column: str) -> str:
 
 def lost(row: pd.Series) -> str:
     """What a configuration misses, in words (simulation only)."""
-    span = [rules.share(row["unexplained_low"]), rules.share(row["unexplained_high"])]
+    span = [share(row["unexplained_low"]), share(row["unexplained_high"])]
     between = f" ({span[0]}–{span[1]})" if span[0] != span[1] else ""
     return (
-        f"loses {rules.share(row['unexplained'])}{between} of the variance, "
-        f"{rules.share(row['worst_client'])} at the worst client"
+        f"loses {share(row['unexplained'])}{between} of the variance, "
+        f"{share(row['worst_client'])} at the worst client"
     )
 
 
@@ -380,8 +560,7 @@ def _protocol(advice: Advice, best: pd.Series, settings: FrontierSettings) -> st
     if row["excluded"]:
         return said["out"].format(row=row)
     takes, other = (
-        f"{rules.rounds(float(one['rounds']))}, {rules.size(one['bytes_client'])}"
-        for one in (row, best)
+        f"{rounds(float(one['rounds']))}, {size(one['bytes_client'])}" for one in (row, best)
     )
     told = {"row": row, "lost": lost(row), "alike": often(row, "alike")}
     return said["place"].format(takes=takes, other=other, **told)
@@ -400,7 +579,7 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
         nothing = f"{wish(settings)}: nothing that was run here does all of it{so_far}."
         return [nothing, *filter(None, [edge])]
     budget = f", ε = {short(round(best['epsilon'], 3))}" if best["noise"] else ""
-    sent = f"{rules.size(best['bytes_client'])} a client"
+    sent = f"{size(best['bytes_client'])} a client"
     named_already = len(advice.group) > 1 or edge or (open_ is not None and open_["rank"] == 2)
     said = [
         f"{wish(settings)}: **{named(best)}**, {lost(best)}, {sent}{budget}{so_far}.",

@@ -14,8 +14,7 @@ import pandas as pd
 
 from fedpca_core.questions.which import recommendation
 from fedpca_core.questions.which.frontier import Front
-from fedpca_core.questions.which.recommendation import Advice, Recommendation
-from fedpca_core.questions.which.rules import BY_LOSS, RULES
+from fedpca_core.questions.which.recommendation import BY_LOSS, RULES, Advice, Recommendation
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Value
 from fedpca_core.steps import Part, Run, Step, in_turn, part

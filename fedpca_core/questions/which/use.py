@@ -17,8 +17,7 @@ from fedpca_core.algorithms.registry import ATTACKABLE, COMPARED, METHODS, repla
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.costs import ProblemSize
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.questions.which.recommendation import CONFIGURATION, PROTOCOL, Advice
-from fedpca_core.questions.which.rules import share
+from fedpca_core.questions.which.recommendation import CONFIGURATION, PROTOCOL, Advice, share
 from fedpca_core.questions.which.runs import SHARED, smaller
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.settings import Settings, said_in
