@@ -243,7 +243,12 @@ def membership(
     require(run.noise != 0, build.REFUSED["decided"])
     pair = worst_pair(problem, client, clip_norm)
     noise = float(run.noise_of(problem.client_data.samples)[client])
-    neighbours = [_with(problem, client, matrix) for matrix in pair]
+    data, neighbours = problem.client_data, []
+    for matrix in pair:
+        grams = data.dense().copy()
+        grams[client] = matrix
+        held = ClientData.from_grams(grams, data.samples, data.weights)
+        neighbours.append(replace(problem, client_data=held))
     scores, apart = np.empty((2, runs)), np.empty(runs)
     assert run.rounds is not None
     for index, share in in_turn(range(runs)):
@@ -274,13 +279,6 @@ def source_membership(
         found = attacks.matrix_scores(pair[truth] + drawn, *pair, spread)
         scores[truth, begin : begin + step] = found
     return Membership(scores[0], scores[1], float(np.linalg.norm(pair[0] - pair[1])) / noise)
-
-
-def _with(problem: Problem, client: int, matrix: Array) -> Problem:
-    grams = problem.client_data.dense().copy()
-    grams[client] = matrix
-    data = problem.client_data
-    return replace(problem, client_data=ClientData.from_grams(grams, data.samples, data.weights))
 
 
 @dataclass(frozen=True, eq=False)

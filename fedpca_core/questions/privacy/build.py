@@ -153,15 +153,8 @@ def budget(settings: PrivacySettings) -> Budget:
     """The budget that is set, a noisy mean included where the records are centred."""
     c = settings
     centred = c.scaling == "centre" if c.problem == "table" else c.problem in REAL
-    return Budget(
-        c.epsilon,
-        c.delta,
-        treatment(c)[1],
-        unit(c),
-        trust(c),
-        c.mean_share if centred else 0.0,
-        c.mean_clip,
-    )
+    mean = c.mean_share if centred else 0.0, c.mean_clip
+    return Budget(c.epsilon, c.delta, treatment(c)[1], unit(c), trust(c), *mean)
 
 
 # ---------------------------------------------------------------------- method

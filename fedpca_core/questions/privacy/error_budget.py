@@ -26,7 +26,7 @@ from fedpca_core.questions import costs
 from fedpca_core.questions.privacy import build
 from fedpca_core.questions.privacy.build import communication_times, run_seeds, traced
 from fedpca_core.questions.privacy.settings import PrivacySettings
-from fedpca_core.steps import Run, Step, part
+from fedpca_core.steps import Run, Step, in_turn, part
 from fedpca_core.streams import Streams
 from fedpca_core.study import Cost, OwnData, Study
 
@@ -97,16 +97,11 @@ def _replayed(problem: Problem, trace: Trace, index: int) -> Iterator[tuple[Arra
     """All machines' local products before a communication, also of those that were not drawn."""
     algorithm, setting = cast(FedPower, trace.algorithm), trace.setting
     begin, end = communication_times(algorithm)[index : index + 2].tolist()
-    everyone = Plan(
-        round=index + 1,
-        participants=np.arange(setting.clients),
-        weights=setting.weights,
-        downlink={},
-        local_steps=end - begin,
-    )
+    everybody = np.arange(setting.clients)
+    plan = Plan(index + 1, everybody, setting.weights, {}, local_steps=end - begin)
     spread = algorithm.noise_of(setting.samples)
     data, sent = problem.client_data.metered(), trace.estimates[index]
-    return local_path(data, sent, begin, everyone, spread, Streams(trace.seed))
+    return local_path(data, sent, begin, plan, spread, Streams(trace.seed))
 
 
 def eigengap(problem: Problem, components: int) -> float:
@@ -135,12 +130,6 @@ class TheoryTerms:
     allowed: float
     #: `predicted_sine` of the final angle.
     floor: float
-
-    @property
-    def met(self) -> bool:
-        """Whether the terms are small enough for the statement to hold."""
-        total = sum(term or 0.0 for term in (self.noise, self.drift, self.sampling))
-        return not self.vacuous and total <= self.allowed
 
 
 def theory_terms(
@@ -280,9 +269,8 @@ class ErrorBudget(Study[PrivacySettings, ErrorParts]):
             }
             return ErrorParts(pd.DataFrame(columns), squares[-1], len(found))
 
-        for index, seed in enumerate(seeds):
-            text = "Switching effects on one by one"
-            yield Step(0.8 * index / len(seeds), text, mean() if found else None)
+        for seed, (begin, _) in in_turn(seeds, end=0.8):
+            yield Step(begin, "Switching effects on one by one", mean() if found else None)
             found.append(ablation(problem, run, seed))
         text = "Taking one run apart"
         steps = traced(problem, run, run.rounds, settings.seed, Channel(), text)

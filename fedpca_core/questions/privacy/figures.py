@@ -282,9 +282,7 @@ def ways_over_budget(result: Swept, settings: PrivacySettings) -> parts.Parts:
     curves = plot(result.of("sin_theta"), *axes, spread=False, marker=True, **look)
     axis = f"budget ε (δ = {short(settings.delta)})"
     description = f"Largest angle of every way to spend one budget, by {axis}; median."
-    panel = Panel.of(
-        "ways-budget", curves, key="ways-budget", x_title=axis, description=description
-    )
+    panel = Panel.of("ways-budget", curves, x_title=axis, description=description)
     yield parts.Chart("privacy_ways_budget", [panel])
     yield parts.Caption(f"Medians of at most {study.RUNS} runs at each budget.")
 
@@ -336,16 +334,10 @@ def _lines(identity: pd.DataFrame) -> tuple[Curve, ...]:
     """Terms of the identity that are not zero throughout, with gaps where they are."""
     tidy = identity.melt("communication")
     tidy["value"] = tidy["value"].where(tidy["value"] > 1e-14)
-    drawn = set(tidy["variable"][tidy["value"].notna()])
-    return plot(
-        tidy,
-        *("communication", "value", "variable"),
-        names={term: title for term, title in parts.names("error-terms").items() if term in drawn},
-        colours=parts.names("error-colours"),
-        truths=drawn,
-        spread=False,
-        marker=True,
-    )
+    tidy = tidy.groupby("variable").filter(lambda rows: rows["value"].notna().any())
+    look: dict[str, Any] = {"spread": False, "marker": True, "simulation_only": True}
+    look |= {"names": parts.names("error-terms"), "colours": parts.names("error-colours")}
+    return plot(tidy, "communication", "value", "variable", **look)
 
 
 def _terms(terms: TheoryTerms, settings: PrivacySettings) -> parts.Parts:
@@ -357,6 +349,8 @@ def _terms(terms: TheoryTerms, settings: PrivacySettings) -> parts.Parts:
         "vacuous" if term is None else short(term, 2)
         for term in (terms.noise, terms.drift, terms.sampling)
     )
+    total = sum(term or 0.0 for term in (terms.noise, terms.drift, terms.sampling))
+    enough = not terms.vacuous and total <= terms.allowed
     yield parts.Cards.of(
         "privacy-theory",
         noise=noise,
@@ -364,7 +358,7 @@ def _terms(terms: TheoryTerms, settings: PrivacySettings) -> parts.Parts:
         sampling=sampling if settings.draws else "none",
         drawn=f"K = {settings.draws}" if settings.draws else "everybody takes part",
         allowed=short(terms.allowed, 2),
-        met="met" if terms.met else "not met: nothing is promised",
+        met="met" if enough else "not met: nothing is promised",
         eta=short(terms.eta, 2),
         rho=short(terms.rho, 2),
         floor=short(terms.floor, 2) if terms.floor > 0 else "none",

@@ -85,12 +85,11 @@ def promised(settings: PrivacySettings, data: OwnData | None = None) -> Promises
         return _of_a_figure(settings)
     c, found, public = settings, build.stated(settings, data), build.public_setting(settings, data)
     few, most = int(public.samples.min()), int(public.samples.max())
-    promises = Promises((), found.reason, read=counted(public.features, public.clients, few, most))
+    read = counted(public.features, public.clients, few, most)
     if found.reason:
-        return promises
-    found = found.stated()
-    record = fedpower.ROW_OF_A_NETWORK if c.problem == "blocks" else ""
-    promises = replace(promises, stated=(StatedGuarantee("", c.epsilon, found),), record=record)
+        return Promises((), found.reason, read=read)
+    found, record = found.stated(), fedpower.ROW_OF_A_NETWORK if c.problem == "blocks" else ""
+    promises = Promises((StatedGuarantee("", c.epsilon, found),), record=record, read=read)
     if not found.private:
         return promises
     excess = None

@@ -21,7 +21,6 @@ from fedpca_core.protocol.algorithm import Algorithm
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.questions import costs
 from fedpca_core.questions.privacy import build
-from fedpca_core.questions.privacy.build import communication_times, run_seeds, traced
 from fedpca_core.questions.privacy.error_budget import predicted_sine
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import Value
@@ -82,7 +81,7 @@ def repeated(
     """
     traces = []
     for one, (seed, share) in zip(runs, in_turn(seeds), strict=False):
-        steps = traced(one.problem, one.algorithm, one.rounds, seed, one.channel, text)
+        steps = build.traced(one.problem, one.algorithm, one.rounds, seed, one.channel, text)
         traces.append((yield from part(steps, *share)))
     sines = [largest_sine(trace.estimates, target) for trace in traces]
     times = np.arange(max(map(len, sines)))
@@ -94,7 +93,7 @@ def repeated(
 
     sent = even([trace.bytes_up for trace in traces]).mean(axis=0)
     if one.algorithm.plans_products:
-        times = communication_times(cast(FedPower, one.algorithm))
+        times = build.communication_times(cast(FedPower, one.algorithm))
     return Repeated(times, even(sines), sent, one.guarantee)
 
 
@@ -244,7 +243,7 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         c = settings
         yield Step(0.0, "Drawing the data")
         problem = build.build_problem(c, data)
-        seeds = run_seeds(c.seed, c.repetitions)
+        seeds = build.run_seeds(c.seed, c.repetitions)
         masked = not build.accountable(c) and c.upload_noise and c.calibration != "source"
         kinds = [*([MASKED] if masked else []), *build.kinds(c), QUIET]
         found: dict[str, Repeated] = {}
@@ -264,7 +263,7 @@ class PrivateRun(Study[PrivacySettings, PrivateRuns]):
         if not c.draws:
             return PrivateRuns(found, floor)
         quiet = Channel(record="estimates")
-        steps = traced(problem, run, run.rounds, c.seed, quiet, "Adding up what was spent")
+        steps = build.traced(problem, run, run.rounds, c.seed, quiet, "Adding up what was spent")
         trace = yield from part(steps, 0.99, 1.0)
         spending = pd.DataFrame(
             {
@@ -294,7 +293,7 @@ class PrivateSweep(Sweep[PrivacySettings]):
     seconds = 300.0
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
-        return run_seeds(settings.seed, settings.repetitions)
+        return build.run_seeds(settings.seed, settings.repetitions)
 
     def at(self, settings: PrivacySettings, value: Value, seed: int) -> PrivacySettings:
         return super().at(settings, value, settings.seed)
@@ -409,7 +408,7 @@ class WaysToSpend(Study[PrivacySettings, Ways]):
         settings = replace(settings, public_reference=False)
         yield Step(0.0, "Drawing the data")
         clients = build.records(settings, data).clients
-        seeds = run_seeds(settings.seed, settings.repetitions)
+        seeds = build.run_seeds(settings.seed, settings.repetitions)
         spent: dict[str, Repeated] = {}
         refusals: dict[str, str] = {}
         for (key, way), share in in_turn(WAYS.items()):
@@ -445,7 +444,7 @@ class WaysOverBudget(PrivateSweep):
     opened_by = ("view", "ways")
 
     def seeds(self, settings: PrivacySettings) -> Sequence[int]:
-        return run_seeds(settings.seed, min(RUNS, settings.repetitions))
+        return build.run_seeds(settings.seed, min(RUNS, settings.repetitions))
 
     def measure(self, settings: PrivacySettings, seed: int, data: OwnData | None) -> Part[Measured]:
         settings = replace(settings, public_reference=False)
@@ -482,7 +481,7 @@ class PaperFigure(Study[PrivacySettings, Curves]):
         size = model.sizes["paper" if settings.paper_size else "live"]
         yield Step(0.0, "Drawing the data")
         problem = model.draw(size, settings.seed)
-        seeds = run_seeds(settings.seed, settings.repetitions)
+        seeds = build.run_seeds(settings.seed, settings.repetitions)
         wire = Channel(record="estimates")
         curves: dict[str, Repeated] = {}
         for variant, share in in_turn(entry.variants, 1 / (1 + len(entry.variants))):

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -90,13 +91,13 @@ def share(part: float) -> str:
 def _at_most(key: str, limit: str, column: str, said: Callable[[float], str]) -> Rule:
     """That a number of a row is no more than the settings have."""
 
-    def asks(c: FrontierSettings) -> str:
-        return "" if math.isinf(most := getattr(c, limit)) else said(most)
-
-    def keeps(row: Row, c: FrontierSettings) -> bool:
-        return bool(row[column] <= getattr(c, limit))
-
-    return Rule(key, asks, keeps, lambda row: said(row[column]))
+    most = attrgetter(limit)
+    return Rule(
+        key,
+        lambda c: "" if math.isinf(most(c)) else said(most(c)),
+        lambda row, c: bool(row[column] <= most(c)),
+        lambda row: said(row[column]),
+    )
 
 
 RULES: tuple[Rule, ...] = (
@@ -312,9 +313,8 @@ class Recommendation(InPieces[FrontierSettings, Advice]):
 
     def stages(self, settings: FrontierSettings) -> list[int]:
         ways, whole = len(self.ways(settings)), len(self.pieces(settings))
-        return [
-            whole - ways * (seed_counts(settings)[-1] - count) for count in seed_counts(settings)
-        ]
+        counts = seed_counts(settings)
+        return [whole - ways * (counts[-1] - count) for count in counts]
 
     def narrowed(
         self, settings: FrontierSettings, which: FrontierSettings, before: Advice
@@ -536,15 +536,6 @@ def _why(advice: Advice) -> str:
     return said.format(left=left, of=of, many=len(some), names="; ".join([*some[:NAMED], *more]))
 
 
-def on_edge(advice: Advice) -> str:
-    """Who is neither in the first group nor out of it, and in how many seeds it would be."""
-    some = [
-        f"{named(row)} (as good in {often(row, 'alike')} seeds, passes in {often(row, 'passes')})"
-        for _, row in advice.edge.iterrows()
-    ]
-    return names("which-why")["edge"].format(names="; ".join(some)) if some else ""
-
-
 def _protocol(advice: Advice, best: pd.Series, settings: FrontierSettings) -> str:
     """Where the protocol of docs/protocol.md stands and what puts it there; empty where it is first
     or was not asked about."""
@@ -574,7 +565,11 @@ def sentences(advice: Advice, settings: FrontierSettings) -> list[str]:
         return [f"{wish(settings)}: no candidate could be run. {whys}"]
     wanted, *_ = seed_counts(settings)
     so_far = "" if advice.seeds >= wanted else f" (so far, from {advice.seeds} of {wanted} seeds)"
-    edge = "" if so_far else on_edge(advice)
+    edge = "; ".join(
+        f"{named(row)} (as good in {often(row, 'alike')} seeds, passes in {often(row, 'passes')})"
+        for _, row in advice.edge.iterrows()
+    )
+    edge = names("which-why")["edge"].format(names=edge) if edge and not so_far else ""
     if best is None:
         nothing = f"{wish(settings)}: nothing that was run here does all of it{so_far}."
         return [nothing, *filter(None, [edge])]

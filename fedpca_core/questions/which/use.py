@@ -7,7 +7,7 @@ import math
 import shlex
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -166,11 +166,7 @@ class Use:
         if not self._changed():
             return repr(self.method)
         bare = type(made)(self.settings.components)
-        changed = {
-            one.name: getattr(made, one.name)
-            for one in fields(made)
-            if getattr(made, one.name) != getattr(bare, one.name)
-        }
+        changed = {name: one for name, one in vars(made).items() if one != getattr(bare, name)}
         plain = all(isinstance(value, int | float | str | bool) for value in changed.values())
         name = type(made).__name__
         if not plain or not hasattr(algorithms, name):
