@@ -82,16 +82,13 @@ class Front:
         return table.drop_duplicates(names)[names].merge(found, on=names, how="left")
 
 
-#: Where more is better: an attack that errs more leaks less. Everywhere else less is.
-MORE_IS_BETTER = ("leak",)
-
-
 def pareto(points: pd.DataFrame, across: str, upward: str) -> list[int]:
     """Rows that no other beats on both axes, the best across first.
 
     Rows without a number on either axis are left out.
     """
-    signs = [-1 if axis in MORE_IS_BETTER else 1 for axis in (across, upward)]
+    # An attack that errs more leaks less; everywhere else less is better.
+    signs = [-1 if axis == "leak" else 1 for axis in (across, upward)]
     signed = (points[[across, upward]] * signs).set_axis(["across", "upward"], axis=1)
     known = signed[signed.apply(np.isfinite).all(axis=1)]
     chosen = known.sort_values(["across", "upward"], kind="stable")["upward"]

@@ -47,8 +47,6 @@ SHARES = ("alike", "passes")
 WRONG = 0.05
 #: What is decided of a configuration: that it passes and is as good, or not even that by the seeds.
 GOOD, EDGE = "as good", "on the edge"
-#: What a run has lost, and costs, in the round in which it ends.
-_AT_END = ("round", "bytes_client", "sin_theta", "unexplained", "worst_client")
 _TITLES, _DEMANDS = names("which-rule-titles"), names("which-rule-demands")
 _REASONS = names("which-rule-fails")
 
@@ -147,7 +145,8 @@ def ended(table: pd.DataFrame, paths: pd.DataFrame, settings: FrontierSettings) 
     # Where not even one round can be paid, its price is what is told.
     paid |= rounds["round"] == 1
     last = rounds[paid].groupby("run", sort=False).tail(1).set_index("run")
-    known = last.loc[table["run"], list(_AT_END)].rename(columns={"round": "rounds"})
+    costs = [name for name in frontier.PATH if name not in ("method", "seed")]
+    known = last.loc[table["run"], costs].rename(columns={"round": "rounds"})
     return table.assign(**{str(name): known[name].to_numpy(dtype=float) for name in known})
 
 
