@@ -315,12 +315,11 @@ def distinct_clients(
     for client in range(clients):
         generator = streams.generator("data", client + 1)
         own = uniform_frame(generator, features, components)
-        records = (
+        records = normalise(
             common @ generator.standard_normal((components, samples))
             + own @ generator.standard_normal((components, samples))
             + 0.3 * generator.standard_normal((features, samples))
         )
-        records = normalise(records)
         grams[client] = records @ records.T / samples
     return Problem(
         name="distinct clients",

@@ -153,9 +153,8 @@ class Way:
             stated = build.accounted(c, run, build.public_setting(c, data)).stated()
         else:
             run, stated = build.method(c, noise), build.stated(c, data).stated()
-        met, rounds = build.bounded(c, problem, seed), run.rounds
-        assert rounds is not None
-        return WayRun(met, run, rounds, build.channel(c), stated)
+        met = build.bounded(c, problem, seed)
+        return WayRun(met, run, run.rounds or ROUNDS, build.channel(c), stated)
 
     def runs(
         self, settings: PrivacySettings, seeds: Sequence[int], data: OwnData | None

@@ -93,14 +93,11 @@ def sized(
 
 def smaller(settings: FrontierSettings, data: OwnData | None, clients: int) -> str:
     """What it means for an answer that so few ``clients`` were run; empty where all were."""
-    c = settings
-    if c.problem == "table" and c.client_column and data is not None:
+    c, asked, table = settings, settings.clients, settings.problem == "table"
+    if table and c.client_column and data is not None:
         asked = int(data.table[c.client_column].nunique()) if clients else 0
-    else:
-        asked = c.clients
     if asked <= clients:
         return ""
-    table = c.problem == "table"
     told = words("which-rows" if table else "which-clients", clients=clients, asked=asked)
     more = ", who hold more images each" if c.problem in IMAGES else ""
     noise = "" if math.isinf(c.needed_epsilon) else " " + words("which-weighs-more")
