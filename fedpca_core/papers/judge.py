@@ -201,18 +201,20 @@ def _open(entry: Entry, counted: list[Tried], found: Verdict) -> list[str]:
     if not counted:
         reasons.append("Ours is at a smaller size than the paper's.")
     agreeing = [one.reading for one in counted if one.agrees]
+    readings = f"{len(counted)} readings"
+    readings += " at the paper's size" * (len(counted) < len(found.tried))
     if agreeing:
-        some = f"{'; '.join(agreeing)} (of {len(counted)} readings)"
+        some = f"{'; '.join(agreeing)} (of {readings})"
         reasons.append(f"On ours these agree, which does not decide: {some}.")
     wide = sum(one.wide and (one.exact or one.seeds >= SEEDS) for one in counted)
     if wide:
-        where = f" in {wide} of {len(counted)} readings" * (len(counted) > 1)
+        where = f" in {wide} of {readings}" * (len(counted) > 1)
         spread = f"What is printed lies within our range and tolerance{where}, too wide to tell."
         usual = f"Most seeds bear it out{where}, and fewer than three quarters of them."
         reasons.append(spread if entry.kind == "number" else usual)
     few = sum(one.seeds < SEEDS and not one.exact for one in counted)
     if few:
-        where = f" in {few} of {len(counted)} readings" * (len(counted) > 1)
+        where = f" in {few} of {readings}" * (len(counted) > 1)
         reasons.append(f"Ours is from fewer than {SEEDS} seeds{where}.")
     gone = (found.unreached, "whose runs did not get there"), (found.untried, "without a run")
     for names, what in gone:
@@ -269,12 +271,13 @@ def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[st
     ``again``: Names of those that quote a number of the row once more, which count nothing.
     """
     once = {name: found for name, found in row.items() if name not in again}
-    given, missed, aside = Counter[str](), Counter[str](), Counter[str]()
+    given, agreed, missed, aside = (Counter[str]() for _ in range(4))
     for found in once.values():
         at_papers = any(one.size == "paper" for one in found.tried)
         for one in (one for one in found.tried if one.size == "paper" or not at_papers):
             count = given[one.reading] + one.agrees
             given[one.reading] = min(count, 1) if one.follows else count
+            agreed[one.reading] += one.agrees
             missed[one.reading] += not (one.agrees or one.wide)
             aside[one.reading] = one.aside
     if len(once) < 2 or not any(given.values()):
@@ -287,8 +290,9 @@ def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[st
         others = f"{agree} of the {len(with_it)} others, which follow from one"
         others = others if len(with_it) > 1 else "the other" if agree else "not the other"
         says = f"“{best}” takes {len(once) - len(with_it)} of the {len(once)} numbers of the same "
-        says += f"runs from the paper and gives {others}"
-    elif equal := [*given.values()].count(given[best]) - 1:
+        says += f"runs as given and gives {others}"
+    as_many = [name for name in given if (given[name], agreed[name]) == (given[best], agreed[best])]
+    if equal := len(as_many) - 1:
         says += f" (as {'does one other' if equal == 1 else f'do {equal} others'})"
     decided = {}
     for name, found in row.items():
