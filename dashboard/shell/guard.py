@@ -118,8 +118,7 @@ async def status(request: Request) -> Response:
 
 
 def state() -> dict[str, Any]:
-    pool = workers.pool()
-    processes, ticks = pool.processes() if pool else [], os.sysconf("SC_CLK_TCK")
+    processes, ticks = workers.pool().processes(), os.sysconf("SC_CLK_TCK")
     return {
         "seconds_up": round(time.time() - _STARTED),
         "visitors": len(_OPEN),

@@ -522,14 +522,31 @@ def show(
         # The picture first: until it stands the progress does.
         streamlit_internals.run_again([view, bar, *parts] if job.done or told == 0 else [view])
 
+    # It looks seldom, but every look waits for the first picture and for the end. The Stop button
+    # stands outside: whatever is pressed inside would wait for the look to end.
     @st.fragment(key=bar)
     def progress() -> None:
         if job.done:
             st.empty()  # in its place: what a fragment inside has drawn may stay on a busy machine
             return
         posed = poster is not None and st.session_state.get(picture) is None
+        pause, looks = registry().pause(), 0
+
+        @st.fragment(run_every=pause)
+        def look() -> None:
+            nonlocal looks
+            job.touch(visitor, pause)
+            if looks:
+                _heard(lambda seconds: job.wait_for_news(told, seconds), pause)
+            looks += 1
+            # Before the rest: here a run ends that a turned dial has replaced meanwhile.
+            outlines = f"{job.look}; the rest follows. " * bool(job.look)
+            st.progress(job.fraction, text=(meanwhile.MARK if posed else outlines) + job.text)
+            if looks > 1:
+                tell()
+
         with st.container():
-            _follow(job, visitor, lambda: told, tell, meanwhile.MARK if posed else "")
+            look()
 
     # Widgets inside a picture run the picture again, not the page.
     @st.fragment(key=view)
@@ -602,33 +619,6 @@ def as_much(new: Any, old: Any) -> bool:
             as_much(getattr(new, part.name), getattr(old, part.name)) for part in fields(old)
         )
     return not isinstance(old, (Mapping, pd.DataFrame)) or len(new) >= len(old)
-
-
-def _follow(
-    job: Job, visitor: str, told: Callable[[], int], tell: Callable[[], None], mark: str
-) -> None:
-    """The progress of a job; has the page drawn again once there is something new to show.
-
-    It looks seldom, but every look waits for the first picture and for the end. The Stop button
-    stands outside: whatever is pressed inside would wait for the look to end.
-    """
-    pause = registry().pause()
-    looks = 0
-
-    @st.fragment(run_every=pause)
-    def look() -> None:
-        nonlocal looks
-        job.touch(visitor, pause)
-        if looks:
-            _heard(lambda seconds: job.wait_for_news(told(), seconds), pause)
-        looks += 1
-        # Before the rest: here a run ends that a turned dial has replaced meanwhile.
-        outlines = f"{job.look}; the rest follows. " if job.look and not mark else mark
-        st.progress(job.fraction, text=outlines + job.text)
-        if looks > 1:
-            tell()
-
-    look()
 
 
 def _heard(wait: Callable[[float], bool], seconds: float) -> bool:

@@ -40,8 +40,7 @@ def _warm() -> None:
     from fedpca_core.questions.home.settings import SceneSettings
     from fedpca_core.study.pca_settings import AttackSettings
 
-    if (pool := workers.pool()) is not None:
-        pool.start()
+    workers.pool().start()
     log.to_standard_error()
     streamlit_internals.prepare(layout.UPLOAD_MB)
     # What the pages with a picture above everything else show when they open.

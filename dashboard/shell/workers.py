@@ -189,12 +189,15 @@ class Worker:
 
 
 class Pool:
-    """A few workers, used in turn, and as many for long jobs; whoever asks waits for one."""
+    """A few workers, used in turn, and as many for long jobs; whoever asks waits for one.
+
+    Of the size 0 it computes in the server's own process, where long jobs leave a place to others.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size
-        most = min(size, limits.AT_ONCE)
-        self._turns = {False: Turns(most), True: Turns(most)}
+        most = min(size or limits.AT_ONCE, limits.AT_ONCE)
+        self._turns = {False: Turns(most), True: Turns(most if size else max(1, most - 1))}
         # Those that are free, in the order in which they became so; None is one to be started.
         self._free: dict[bool, deque[Worker | None]] = {
             long: deque([None] * size) for long in (False, True)
@@ -229,6 +232,8 @@ class Pool:
         with self._turns[long].asked(begun) as mine:
             while not mine(WAIT_SECONDS):
                 yield WAITING
+            if not self.size:
+                return (yield from _work(study, settings, data, which))
             with suppress(Gone):
                 return (yield from self._once(long, *asked))
             return (yield from self._once(long, *asked))
@@ -236,7 +241,13 @@ class Pool:
     def _once(self, long: bool, *asked: Any) -> Run[Any]:
         worker = None  # its place is free again, too, where no process can be started
         try:
-            worker = self._next(long)
+            with self._lock:
+                worker = self._free[long].popleft()
+                if worker is None or not worker.alive:
+                    if self._closed:
+                        raise Unlucky("The server is ending; open the page again when it is back.")
+                    worker = Worker(long)
+                    self._all.add(worker)
             return (yield from worker.run(*asked))
         finally:
             with self._lock:
@@ -247,17 +258,7 @@ class Pool:
 
     def crowded(self, long: bool) -> bool:
         """Whether so many wait that outlines for all go before whole pictures for some."""
-        return self._turns[long].waiting >= CROWD * self.size
-
-    def _next(self, long: bool) -> Worker:
-        with self._lock:
-            worker = self._free[long].popleft()
-            if worker is None or not worker.alive:
-                if self._closed:
-                    raise Unlucky("The server is ending; open the page again when it is back.")
-                worker = Worker(long)
-                self._all.add(worker)
-        return worker
+        return self._turns[long].waiting >= CROWD * max(1, self.size)
 
     def processes(self) -> list[int]:
         with self._lock:
@@ -307,31 +308,15 @@ PIECES = Pieces(PIECES_SHARE * limits.CACHE_MB)
 
 
 @cache
-def pool() -> Pool | None:
-    """The workers of this server: as many as FEDPCA_WORKERS says, none for 0."""
-    return Pool(limits.WORKERS) if limits.WORKERS > 0 else None
-
-
-@cache
-def _here() -> dict[bool, Turns]:
-    return {False: Turns(limits.AT_ONCE), True: Turns(max(1, limits.AT_ONCE - 1))}
+def pool() -> Pool:
+    """The workers of this server: as many as FEDPCA_WORKERS says."""
+    return Pool(limits.WORKERS)
 
 
 def run(
     study: Study[Any, Any], settings: Settings, data: OwnData | None, long: bool = False
 ) -> Run[Any]:
-    """Run a study in a worker, or here where there are none; in all of them if it falls apart.
-
-    Pieces that are done are kept for whoever asks next, whether the rest was left or not.
-    """
-    if (workers := pool()) is not None:
-        return (yield from in_turn(workers, study, settings, data, long))
-    with _here()[long].asked() as mine:
-        while not mine(WAIT_SECONDS):
-            yield WAITING
-        if (divided := study.in_pieces(settings)) is not None:
-            return (yield from divided.run(settings, data, PIECES))
-        return (yield from study.run(settings, data))
+    return in_turn(pool(), study, settings, data, long)
 
 
 def in_turn(
@@ -371,7 +356,7 @@ def together(
     long: bool = False,
     looked: bool = False,
 ) -> Run[Any]:
-    """Run the pieces of a study on all workers at once.
+    """Run the pieces of a study on all workers at once; those that are done are kept.
 
     A worker is given back after every piece, so that what somebody else asks for waits no longer
     than for one of them; and who has nothing to show yet goes before the second piece of others,
@@ -405,7 +390,7 @@ def together(
                 PIECES.keep(key, found)
         return found
 
-    with ThreadPoolExecutor(workers.size) as threads:
+    with ThreadPoolExecutor(max(1, workers.size)) as threads:
         for number in range(len(pieces)):
             running.append(threads.submit(one, number))
         try:
@@ -482,11 +467,14 @@ def _answer(
     )
 
 
+def _work(study: Any, settings: Settings, data: OwnData | None, which: Sequence[Any]) -> Run[Any]:
+    return study.run_piece(settings, *which, data) if which else study.run(settings, data)
+
+
 def _ran(
     line: Connection, key: str, settings: Settings, data: OwnData | None, which: Sequence[Any]
 ) -> tuple[str, Any]:
-    study: Any = RUNNABLE[key]
-    run = study.run_piece(settings, *which, data) if which else study.run(settings, data)
+    run = _work(RUNNABLE[key], settings, data, which)
     told = time.monotonic()
     try:
         while True:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, get_args
+from typing import Any, ClassVar, Generic, Self, TypeVar, get_args
 
 import pandas as pd
 
@@ -133,16 +133,6 @@ def registered(*studies: Study[Any, Any]) -> Mapping[str, Study[Any, Any]]:
     return found
 
 
-class KeptPieces(Protocol):
-    """Where finished pieces are kept by their identity."""
-
-    def find(self, key: Hashable) -> Any:
-        """The piece, or None."""
-
-    def keep(self, key: Hashable, piece: Any) -> None:
-        """Keep a finished piece."""
-
-
 class InPieces(Study[S, R], Generic[S, R]):
     """A study of independent pieces: starts, points of a sweep, sides, candidates.
 
@@ -201,10 +191,8 @@ class InPieces(Study[S, R], Generic[S, R]):
         """How far the pieces have come, for the progress bar."""
         return f"{done} of {pieces} {self.unit}: {doing}"
 
-    def run(
-        self, settings: S, data: OwnData | None = None, kept: KeptPieces | None = None
-    ) -> Run[R]:
-        """Run the pieces in their order, but for those that are ``kept``."""
+    def run(self, settings: S, data: OwnData | None = None) -> Run[R]:
+        """Run the pieces in their order."""
         pieces = self.pieces(settings)
         if not pieces:
             return (yield from self.piece(settings, data))
@@ -220,13 +208,7 @@ class InPieces(Study[S, R], Generic[S, R]):
         for which in pieces:
             if before is not None:
                 which = self.narrowed(settings, which, before)
-            key = self.piece_identity(settings, which, data)
-            one = None if kept is None else kept.find(key)
-            if one is None:
-                one = yield from changed(self.run_piece(settings, which, data), news)
-                if kept is not None:
-                    kept.keep(key, one)
-            found.append(one)
+            found.append((yield from changed(self.run_piece(settings, which, data), news)))
             done, now = len(found), self.gathered(settings, found)
             if done in stages:
                 before = now
