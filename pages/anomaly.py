@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.shell import jobs, layout, own_table, presets, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import noise_controls
-from dashboard.shell.parts import drawing, lay_out
+from dashboard.shell.parts import ask, drawing, lay_out
 from fedpca_core.papers.presets import IOT
 from fedpca_core.questions.anomaly import figures, task
 from fedpca_core.questions.anomaly.poisoned import preferred
@@ -124,7 +124,7 @@ job = None
 with layout.guard():
     choose()
     settings = controls.settings()
-    job = jobs.study(study, settings, drawing(TOLD[study.key], settings), data=data)
+    job = ask(study, settings, TOLD[study.key], data=data)
     remedies(settings)
     own_table.remedy(controls, job.refusal, task.fitting)
     lay_out(figures.READING[view])

@@ -10,7 +10,7 @@ from dashboard.shell import jobs, layout, own_table, presets, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import faps_controls, noise_controls, problem_controls
 from dashboard.shell.navigation import door
-from dashboard.shell.parts import drawing, lay_out
+from dashboard.shell.parts import ask, drawing, lay_out
 from dashboard.views.findings import offer
 from fedpca_core.algorithms.registry import replayable
 from fedpca_core.questions.anomaly import figures as anomaly
@@ -134,14 +134,8 @@ layout.section("The covariance, round by round")
 of_others = st.container()
 with of_preset if settings.problem in IMAGES else of_others:
     presets.note(settings)  # of pictures about their records, of others about what follows
-job = jobs.study(
-    STUDY,
-    settings,
-    drawing(covariance.reconstructed, settings),
-    data=data,
-    parts=["remedy", "card", "messages", "taken"],
-    above=recovered,
-)
+parts = ["remedy", "card", "messages", "taken"]
+job = ask(STUDY, settings, covariance.reconstructed, data=data, parts=parts, above=recovered)
 own_table.remedy_of(controls, job)
 with st.expander("Who attacks, and what it knows"):
     card()
@@ -159,7 +153,7 @@ def part(title: str, lead: str, *switches: str) -> DeltaGenerator:
 def study(one: Study[Any, Any], figures: Callable[..., Parts], data: OwnData | None) -> None:
     settings = controls.settings()
     if one.wanted(settings):
-        jobs.study(one, settings, drawing(figures, settings), data=data)
+        ask(one, settings, figures, data=data)
 
 
 def clients_of(small: Any) -> Caption:

@@ -4,9 +4,9 @@ import math
 
 import streamlit as st
 
-from dashboard.shell import jobs, share
+from dashboard.shell import share
 from dashboard.shell.controls import Controls
-from dashboard.shell.parts import drawing
+from dashboard.shell.parts import ask
 from fedpca_core.questions.check import figures
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.study import LeakCheck
@@ -29,6 +29,6 @@ with st.sidebar:
     controls.parameter("seed")
 
 settings = controls.settings()
-jobs.study(LeakCheck(), settings, drawing(figures.checked, settings), sentences=True)
+ask(LeakCheck(), settings, figures.checked, sentences=True)
 st.caption(words("check-file"))
 share.take_away(settings, None, ("which", "Choose a method"), ("attack", "Watch an attack"))

@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard.shell import jobs, layout, own_table, presets, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import faps_controls, noise_controls, problem_controls
-from dashboard.shell.parts import drawing, lay_out
+from dashboard.shell.parts import ask, drawing, lay_out
 from fedpca_core.questions.converge import figures
 from fedpca_core.questions.converge.study import BudgetsAndHeterogeneity, Convergence
 from fedpca_core.study.parts import About, words
@@ -48,13 +48,8 @@ def comparison() -> None:
     settings = shown.settings = controls.settings()
     shown.data = own_table.of(settings)
     presets.note(settings)
-    shown.job = jobs.study(
-        STUDY,
-        settings,
-        drawing(figures.comparison, settings),
-        data=shown.data,
-        parts=["remedy", "costs", "taken"],
-    )
+    parts = ["remedy", "costs", "taken"]
+    shown.job = ask(STUDY, settings, figures.comparison, data=shown.data, parts=parts)
     own_table.remedy_of(controls, shown.job)
 
 
@@ -69,7 +64,7 @@ def further() -> None:
     controls.parameter("budgets")
     settings = controls.settings()
     if BUDGETS.wanted(settings):
-        jobs.study(BUDGETS, settings, drawing(figures.budgets, settings), data=shown.data)
+        ask(BUDGETS, settings, figures.budgets, data=shown.data)
     share.take_away(settings, shown.data, (settings.carried(AttackSettings), "Attack this run"))
 
 

@@ -8,7 +8,7 @@ from dashboard.shell.navigation import ENTRIES, door, listed
 from dashboard.shell.parts import lay_out
 from dashboard.shell.streamlit_internals import run_again
 from dashboard.views import front, scene, story
-from dashboard.views.findings import harder, offer
+from dashboard.views.findings import offer
 from fedpca_core.questions.catalogue import DIAL_CURVES
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.home.settings import SceneSettings
@@ -78,7 +78,7 @@ def experiment() -> None:
         job = jobs.study(
             STUDY,
             settings,
-            lambda found: scene.view(found, settings, asking, guess)(harder(controls)),
+            lambda found: scene.view(found, settings, asking, guess)(controls.changer(unmask=True)),
             data=data,
             parts=controls.runs[1:] or ["experiment"],
         )

@@ -4,10 +4,10 @@ import math
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, own_table, presets, share
+from dashboard.shell import layout, own_table, presets, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import noise_controls
-from dashboard.shell.parts import drawing, lay_out
+from dashboard.shell.parts import ask, lay_out
 from fedpca_core.papers.presets import PERPCA
 from fedpca_core.questions.personalise import figures
 from fedpca_core.questions.personalise.exposure import LARGEST, Exposure
@@ -60,10 +60,10 @@ with top:
     for preset in PERPCA:
         if preset.settings.run_key() == settings.run_key() != PersonaliseSettings():
             st.caption(f"**{preset.title}.** {preset.point}")
-    job = jobs.study(COMPARISON, settings, drawing(figures.comparison, settings), data=data)
+    job = ask(COMPARISON, settings, figures.comparison, data=data)
     own_table.remedy(controls, job.refusal)
 with middle:
-    jobs.study(SWEEP, settings, drawing(figures.sweep, settings), data=data, above=job)
+    ask(SWEEP, settings, figures.sweep, data=data, above=job)
 if settings.exposure and not EXPOSURE.wanted(settings):
     layout.sentence(
         f"The demonstration solves for up to {LARGEST} features, not {settings.features}; "
@@ -71,6 +71,6 @@ if settings.exposure and not EXPOSURE.wanted(settings):
         kind="note",
     )
 elif settings.exposure:
-    jobs.study(EXPOSURE, settings, drawing(figures.exposure, settings), data=data, above=job)
+    ask(EXPOSURE, settings, figures.exposure, data=data, above=job)
 
 share.take_away(settings, data)

@@ -4,9 +4,9 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, meanwhile, own_table, share
+from dashboard.shell import layout, meanwhile, own_table, share
 from dashboard.shell.controls import Controls
-from dashboard.shell.parts import drawing, lay_out
+from dashboard.shell.parts import ask, lay_out
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.catalogue import studies_of
 from fedpca_core.questions.privacy import figures
@@ -88,7 +88,7 @@ with answered:  # the picture first, what ε means below it
     places = st.columns(columns, gap="medium")
 for index, study in enumerate(shown):
     with places[index % columns]:
-        jobs.study(study, settings, drawing(TOLD[study.key], settings), data=data)
+        ask(study, settings, TOLD[study.key], data=data)
 
 if view not in ("figures", "ways"):
     layout.section("What this protects, and what not")

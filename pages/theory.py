@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell import jobs, layout, own_table, share
+from dashboard.shell import layout, own_table, share
 from dashboard.shell.controls import Controls
-from dashboard.shell.parts import drawing, lay_out
+from dashboard.shell.parts import ask, lay_out
 from fedpca_core.questions.theory import figures
 from fedpca_core.questions.theory.settings import TheorySettings
 from fedpca_core.questions.theory.study import AgainstClaims, PenaltyAndSteps, Statements
@@ -40,13 +40,11 @@ settings = controls.settings()
 data = own_table.of(settings)
 
 with run:
-    job = jobs.study(AgainstClaims(), settings, drawing(figures.method, settings), data=data)
+    job = ask(AgainstClaims(), settings, figures.method, data=data)
     own_table.remedy(controls, job.refusal)
 with factors:
-    jobs.study(
-        PenaltyAndSteps(), settings, drawing(figures.factors, settings), data=data, above=job
-    )
-jobs.study(Statements(), settings, drawing(figures.statements, settings), above=job)
+    ask(PenaltyAndSteps(), settings, figures.factors, data=data, above=job)
+ask(Statements(), settings, figures.statements, above=job)
 lay_out([figures.REPAIR, figures.FOR_PCA])
 
 share.take_away(settings, data, ("personalise", "Personalised PCA"))

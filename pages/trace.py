@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.shell import jobs, layout, share
 from dashboard.shell.controls import Controls, plain
 from dashboard.shell.navigation import door
-from dashboard.shell.parts import drawing, lay_out
+from dashboard.shell.parts import ask, lay_out
 from dashboard.views.findings import offer
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.check.figures import checked
@@ -85,8 +85,7 @@ else:
         if CHECK.pieces(alike):  # of a size that is run here
             layout.section("What would have stopped it", words("opened-remedy"))
             if controls.parameter("remedy"):
-                draw = drawing(checked, settings)
-                more[CHECK] = jobs.study(CHECK, alike, draw, sentences=True).result
+                more[CHECK] = ask(CHECK, alike, checked, sentences=True).result
         door(alike, "The whole leak check at this size")
         settings = controls.settings()
 share.take_away(settings, data, more=more)

@@ -5,7 +5,7 @@ import streamlit as st
 from dashboard.shell import jobs, layout, own_table, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import faps_controls, noise_controls, problem_controls
-from dashboard.shell.parts import drawing, lay_out
+from dashboard.shell.parts import ask, lay_out
 from dashboard.views import frontier
 from fedpca_core.questions.which import figures
 from fedpca_core.questions.which.frontier import Frontier
@@ -33,8 +33,7 @@ def would_do() -> None:
         return
     layout.section("What would do it", "One demand relaxed at a time, by as little as does it.")
     lay_out(figures.would_do(at_hand(advice, settings), settings))
-    draw = drawing(figures.would_do, settings)
-    jobs.study(REMEDIES, settings, draw, data=data, parts=["taken"], sentences=True)
+    ask(REMEDIES, settings, figures.would_do, data=data, parts=["taken"], sentences=True)
 
 
 @st.fragment(key="use")
@@ -112,7 +111,7 @@ with advised:
 if LOOK.wanted(settings) and data is not None:
     with looked:
         layout.section("Your table", "Before any protection: what everybody who does PCA sees.")
-        jobs.study(LOOK, settings, drawing(figures.look, settings), data=data)
+        ask(LOOK, settings, figures.look, data=data)
 with pictured:
     job = jobs.study(
         STUDY,

@@ -437,15 +437,19 @@ class Controls(Generic[S]):
             return cast(S, replace(last, **now))
         return None
 
-    def changer(self, settings: S | Callable[[], S]) -> Callable[[], None]:
-        """A callback that runs the page with ``settings``, or with what it says they are then.
+    def changer(
+        self, settings: S | Callable[[], S] | None = None, **changes: Any
+    ) -> Callable[[], None]:
+        """A callback that runs the page with ``settings``, or with what it says they are then, or
+        with those of the page, but for some ``changes``.
 
         A fragment alone, in which the button may stand, would leave the other widgets as the
         browser has them, which sends them back with the next one that is turned.
         """
 
         def change() -> None:
-            self.open(settings() if callable(settings) else settings)
+            asked = settings() if callable(settings) else settings or self.settings()
+            self.open(replace(asked, **changes))
             st.rerun()
 
         return change

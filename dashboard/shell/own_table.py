@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -42,7 +41,7 @@ def reading(controls: Controls[Any], facts: TableFacts) -> None:
     if changes:
         suggestion.button(
             f"Read it so: {plain('; '.join(said))}",
-            on_click=controls.changer(lambda: replace(controls.settings(), **changes)),
+            on_click=controls.changer(**changes),
             key="suggested_reading",
             help="A column of few values, called as such columns are, names clients; one that "
             "names records is no feature; gaps are handled in the way that loses least.",
@@ -133,7 +132,7 @@ def _to_name(controls: Controls[Any], facts: TableFacts) -> None:
         changes["scaling"] = "centre"
     st.button(
         " and ".join(words[name] for name in changes).capitalize(),
-        on_click=controls.changer(lambda: replace(controls.settings(), **changes)),
+        on_click=controls.changer(**changes),
         key="remedy_columns",
         help="An ε then takes the columns as public, and they stay whatever the records hold.",
     )

@@ -8,13 +8,13 @@ import numpy as np
 import streamlit as st
 
 from dashboard.player import prepared
-from dashboard.shell import layout
+from dashboard.shell import jobs, layout
 from dashboard.shell.navigation import door
 from dashboard.shell.palette import colour
 from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.remembered import Remembered
 from fedpca_core.settings import Settings, short
-from fedpca_core.study import parts
+from fedpca_core.study import Study, parts
 from fedpca_core.study.facts import EPSILON, NOTICED, Facts, meant
 from fedpca_core.study.parts import Part, words
 
@@ -32,6 +32,16 @@ def drawing(
         lay_out(_FIGURES.get(key, lambda: (found, tuple(figures(found, settings))))[1])
 
     return draw
+
+
+def ask(
+    study: Study[Any, Any],
+    settings: Settings,
+    figures: Callable[[Any, Any], Iterable[Part]],
+    **how: Any,
+) -> jobs.Job:
+    """Run a study as `jobs.study` does, and lay out what figures say of its result."""
+    return jobs.study(study, settings, drawing(figures, settings), **how)
 
 
 @lru_cache(maxsize=32)

@@ -1,7 +1,6 @@
 """The button that tries what was not tried."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Any
 
 import streamlit as st
@@ -23,9 +22,5 @@ def offer(
         f"Try it: {'; '.join(waiting)}, {each}{priced(max(waiting.values()))}",
         key=f"try_{controls.settings_class.kind}",
         icon=":material/play_arrow:",
-        on_click=harder(controls),
+        on_click=controls.changer(unmask=True),
     )
-
-
-def harder(controls: Controls[Any]) -> Callable[[], None]:
-    return controls.changer(lambda: replace(controls.settings(), unmask=True))
