@@ -25,7 +25,6 @@ import streamlit as st
 
 from dashboard.shell import limits, log, meanwhile, streamlit_internals, workers
 from dashboard.shell.controls import plain
-from dashboard.shell.turns import LONG_SECONDS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.settings import Settings
 from fedpca_core.steps import Run, Step, outcome
@@ -294,7 +293,7 @@ def study(
     refusal, long, way_out = None, False, None
     try:
         require_here(study.needs(settings))
-        long = limits.check(study, settings, data).seconds > LONG_SECONDS
+        long = limits.check(study, settings, data).seconds > workers.LONG_SECONDS
     except MissingData as absent:
         refusal = str(absent)
         way_out = partial(meanwhile.offer, settings, meanwhile.stored(study, settings))
@@ -370,7 +369,7 @@ def perhaps(*asked: tuple[Study[Any, Any], Settings], rest: float = DRAWN_SECOND
 def _in_advance(study: Study[S, R], settings: S, **how: Any) -> None:
     with suppress(InvalidInput):  # said where the page asks
         require_here(study.needs(settings))
-        if limits.check(study, settings, None).seconds <= LONG_SECONDS:
+        if limits.check(study, settings, None).seconds <= workers.LONG_SECONDS:
             _asked(study, settings, visitor=visitor_here(), **how)
 
 

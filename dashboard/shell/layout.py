@@ -20,7 +20,7 @@ from dashboard.shell.markup import html
 from fedpca_core.errors import InvalidInput
 from fedpca_core.papers.sources import SOURCES, reference
 from fedpca_core.study.own_data import OwnData
-from fedpca_core.study.parts import About, Card, FactsCard
+from fedpca_core.study.parts import About, Card, Protection
 
 SentenceKind = Literal["remedy", "note", "good"]
 
@@ -46,7 +46,7 @@ mimetypes.add_type("application/x-ipynb+json", ".ipynb")
 # Formal privacy and heuristic masking share neither a word nor a colour. The badge colours are
 # the theme's blue, orange and violet, which config.toml sets to the roles of
 # dashboard.shell.palette.
-_PROTECTION = {
+PROTECTION: Mapping[Protection, Any] = {
     "none": ("Unprotected", "gray", ":material/lock_open:"),
     "heuristic": ("Masked, heuristically", "orange", ":material/blur_on:"),
     "formal": ("Differentially private", "blue", ":material/verified_user:"),
@@ -144,17 +144,6 @@ def opened(title: str, key: str) -> DeltaGenerator | None:
 def cite(*papers: str) -> None:
     for key in papers:
         st.caption(reference(SOURCES[key]))
-
-
-def facts_card(card: FactsCard) -> None:
-    """Show short facts (empty ones are left out) under a title and its protection."""
-    label, colour, symbol = _PROTECTION[card.protection]
-    with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{card.title}**", width="content")
-            st.badge(label, color=colour, icon=symbol)  # type: ignore[arg-type]
-        facts = [f"- **{word}:** {text}" for word, text in card.facts.items() if text]
-        st.markdown("\n".join(facts))
 
 
 def sentence(message: str, kind: SentenceKind = "remedy") -> None:

@@ -12,7 +12,6 @@ know because they need the clients' private data.
 import re
 import tomllib
 from pathlib import Path
-from typing import Literal
 
 from fedpca_core.algorithms.method import Look, Method
 from fedpca_core.algorithms.registry import METHODS
@@ -52,7 +51,3 @@ def method(name: str) -> Method | None:
 
 def knows(name: str) -> bool:
     return method(name) is not None or name in ROLES
-
-
-def colour(name: str, scheme: Literal["light", "dark"]) -> str:
-    return str(getattr(style(name), scheme))

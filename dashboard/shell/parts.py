@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.player import prepared
 from dashboard.shell import jobs, layout
 from dashboard.shell.navigation import door
-from dashboard.shell.palette import colour
+from dashboard.shell.palette import style
 from fedpca_core.questions.trace.opened import Opened
 from fedpca_core.remembered import Remembered
 from fedpca_core.settings import Settings, short
@@ -77,8 +77,9 @@ def lay_out(shown: Iterable[Part]) -> None:
                 st.dataframe(shown_so.format("{:.6g}"))
             case parts.Cards(cards):
                 layout.metric_cards(cards)
-            case parts.FactsCard():
-                layout.facts_card(part)
+            case parts.FactsCard(title, facts, protection):
+                told = [f"- **{word}:** {text}" for word, text in facts.items() if text]
+                lay_out([parts.Framed(f"**{title}**", protection, ["\n".join(told)])])
             case parts.GuaranteeOf(facts):
                 lay_out(guaranteed(facts))
             case parts.Link(settings, label):
@@ -86,16 +87,17 @@ def lay_out(shown: Iterable[Part]) -> None:
             case parts.About():
                 layout.about(part)
             case parts.Fold(title, inner, unfolded, late):
-                told: Any = {"key": f"fold {title}", "on_change": "rerun"} if late else {}
-                fold = st.expander(title, expanded=unfolded, **told)
+                asks: Any = {"key": f"fold {title}", "on_change": "rerun"} if late else {}
+                fold = st.expander(title, expanded=unfolded, **asks)
                 if fold.open is not False:
                     with fold:
                         lay_out(inner)
-            case parts.Framed(title, badge, inner):
+            case parts.Framed(title, protection, inner):
+                label, tint, symbol = layout.PROTECTION[protection]
                 with st.container(border=True):
                     with st.container(horizontal=True, vertical_alignment="center"):
                         st.markdown(title, width="content")
-                        lay_out([badge])
+                        st.badge(label, color=tint, icon=symbol)
                     lay_out(inner)
             case parts.Beside(columns):
                 for place, inner in zip(st.columns(len(columns)), columns, strict=True):
@@ -133,12 +135,12 @@ def guaranteed(facts: Facts | Opened) -> parts.Parts:
 def _space(space: parts.Space) -> None:
     import plotly.graph_objects as go
 
-    scheme: Literal["light", "dark"] = "dark" if st.context.theme.type == "dark" else "light"
+    scheme = "dark" if st.context.theme.type == "dark" else "light"
     figure = go.Figure()
     for index, (name, points) in enumerate(space.points.items()):
         where = dict(zip("xyz", points.astype("float32").T, strict=True))
         symbol = "circle" if index == 0 else "diamond"
-        marker = {"size": 3, "color": colour(f"series {index}", scheme), "symbol": symbol}
+        marker = {"size": 3, "color": getattr(style(f"series {index}"), scheme), "symbol": symbol}
         text = list(space.labels[name])
         figure.add_scatter3d(**where, mode="markers", name=name, text=text, marker=marker)
     across, along, up = space.axes

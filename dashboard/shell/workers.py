@@ -8,6 +8,7 @@ place. What a worker may use of the memory is limited.
 
 import atexit
 import gc
+import itertools
 import math
 import multiprocessing
 import os
@@ -16,8 +17,9 @@ import resource
 import signal
 import threading
 import time
+from bisect import insort
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -28,7 +30,6 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from dashboard.shell import limits
-from dashboard.shell.turns import LONG_SECONDS, Turns
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.catalogue import RUNNABLE
 from fedpca_core.remembered import forget_everything
@@ -38,6 +39,13 @@ from fedpca_core.study import InPieces, OwnData, Study
 
 #: What is said before the work has begun.
 WAITING = Step[Any](0.0, "Waiting for a free processor", waits=True)
+#: Jobs of more estimated seconds than this are long: they have turns and workers of their own,
+#: which give way to everything else.
+LONG_SECONDS = 5.0
+#: What follows the first piece of a result is done from so many seconds on after its beginning, if
+#: others wait: a first picture for everybody. Longer than people leave a dial alone, since a server
+#: that makes second pieces first falls behind and stays there.
+LATER_SECONDS = 20.0
 #: Finished pieces may take this share of what is kept of results; the oldest go first.
 PIECES_SHARE = 0.25
 #: How far the quick workers, and those for long jobs, give way to the server and to each other:
@@ -186,6 +194,65 @@ class Worker:
             f"The process of this computation {how} and left no reason; press “Run again”, and "
             f"where it happens again choose smaller sizes, or {limits.ELSEWHERE}."
         )
+
+
+class Turns:
+    """Places for what computes at a time: who came first, and later the rest of a young result."""
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        # Each with what wakes it: where many wait, none is woken for a turn of somebody else.
+        self._waiting: list[tuple[float, int, threading.Event]] = []
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def asked(self, begun: float | None = None) -> Iterator[Callable[[float], bool]]:
+        """Ask for a place: the function waits so many seconds for it and says whether it is there.
+
+        The place is given back at the end.
+
+        ``begun``: Seconds of the clock at which the result began, where it had a place before.
+        """
+        called, now = threading.Event(), time.monotonic()
+        due = now if begun is None else max(now, begun + LATER_SECONDS)
+        ticket = due, next(self._numbers), called
+        held = False
+
+        def mine(seconds: float) -> bool:
+            nonlocal held
+            if held or not called.wait(seconds):
+                return held
+            with self._lock:
+                if self._free > 0 and self._waiting[0] is ticket:
+                    held = True
+                    del self._waiting[0]
+                    self._free -= 1
+                    self._call()
+                else:
+                    called.clear()  # somebody came before
+            return held
+
+        with self._lock:
+            insort(self._waiting, ticket)
+            self._call()
+        try:
+            yield mine
+        finally:
+            with self._lock:
+                if held:
+                    self._free += 1
+                else:
+                    self._waiting.remove(ticket)
+                self._call()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def _call(self) -> None:
+        if self._free > 0 and self._waiting:
+            self._waiting[0][2].set()
 
 
 class Pool:

@@ -403,15 +403,14 @@ def _held(scene: Scene, settings: SceneSettings) -> list[Images]:
 
 def _learnt(scene: Scene) -> Images:
     """The answer as pictures, where a step does not show yet what leaks."""
-    return Images(
+    return sheet(
         "What all learn",
-        frames(scene.components),
+        scene.components,
+        [f"off by {angle(sine)}" for sine in scene.sines],
+        "The components of the answer as pictures.",
         palette="diverging",
         size=360,
-        show_scale=False,
-        captions=[f"off by {angle(sine)}" for sine in scene.sines],
         simulation_only=True,
-        description="The components of the answer as pictures.",
     )
 
 

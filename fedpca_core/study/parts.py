@@ -193,10 +193,10 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class Framed:
-    """Parts in a frame, under a title with a verdict beside it."""
+    """Parts in a frame, under a title and the protection that they speak of."""
 
     title: str
-    badge: Badge
+    protection: Protection
     parts: Sequence[Part]
 
 

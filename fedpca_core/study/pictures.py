@@ -197,11 +197,10 @@ def mosaic(pictures: AnyArray, columns: int | None = None) -> AnyArray:
     fits = range(1, count + 1)
     wide = columns or min(fits, key=lambda wide: (-count % wide) + 2 * abs(wide - wanted))
     high = math.ceil(count / wide)
-    sheet = np.full((high * (rows + 1) - 1, wide * (width + 1) - 1), 0.5)
-    for number, picture in enumerate(pictures):
-        top, left = (number // wide) * (rows + 1), (number % wide) * (width + 1)
-        sheet[top : top + rows, left : left + width] = picture
-    return sheet
+    cells = np.full((high * wide, rows + 1, width + 1), 0.5)
+    cells[:count, :rows, :width] = pictures
+    whole = cells.reshape(high, wide, rows + 1, width + 1).swapaxes(1, 2)
+    return whole.reshape(high * (rows + 1), wide * (width + 1))[:-1, :-1]
 
 
 def frames(pictures: AnyArray, columns: int | None = None) -> NDArray[np.uint8]:
@@ -222,5 +221,5 @@ def sheet(
     **look: Any,
 ) -> Images:
     """Pictures of every round side by side, in grey."""
-    plain: dict[str, Any] = {"palette": "grey", "show_scale": False, "description": description}
-    return Images(title, frames(pictures, columns), captions=captions, **plain, **look)
+    look = {"palette": "grey", "show_scale": False, "description": description, **look}
+    return Images(title, frames(pictures, columns), captions=captions, **look)

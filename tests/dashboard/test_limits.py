@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from dashboard.shell import jobs, limits
-from dashboard.shell import turns as turns_module
-from dashboard.shell.turns import Turns
+from dashboard.shell import workers as turns_module
+from dashboard.shell.workers import Turns
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Figure
 from fedpca_core.questions.catalogue import PRESETS, STUDIES, studies_of

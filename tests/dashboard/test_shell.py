@@ -89,13 +89,14 @@ def test_sentences_in_a_small_table_break_into_lines():
 
 
 def cards_and_threats() -> None:
-    from dashboard.shell.layout import about, facts_card, heading, metric_cards
+    from dashboard.shell.layout import about, heading, metric_cards
+    from dashboard.shell.parts import lay_out
     from fedpca_core.study.parts import About, Card, FactsCard
 
     heading("Title", "A lead.")
     metric_cards([Card("Error", "0.1", note="after 3 rounds"), Card("Bytes", "1 MB")])
     for protection in ("none", "heuristic", "formal"):
-        facts_card(FactsCard("Server", {"Sees": "s", "Does": "d"}, protection))
+        lay_out([FactsCard("Server", {"Sees": "s", "Does": "d"}, protection)])
     about(About("How to read it", "Words.", formula="x^2", source="A paper, eq. 1"))
 
 

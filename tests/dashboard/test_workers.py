@@ -24,8 +24,7 @@ import pytest
 from dashboard.shell import jobs, workers
 from dashboard.shell.jobs import Job, Registry
 from dashboard.shell.limits import LIMITS
-from dashboard.shell.turns import Turns
-from dashboard.shell.workers import Pieces, Pool, Worker, together
+from dashboard.shell.workers import Pieces, Pool, Turns, Worker, together
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.catalogue import STUDIES
 from fedpca_core.questions.which.settings import FrontierSettings

@@ -71,7 +71,7 @@ def page() -> None:
             parts.About("How", "so"),
             parts.Link(AttackSettings(), "Attack it"),
             parts.Fold("more", [parts.Caption("inside")]),
-            parts.Framed("None", parts.Badge("open", "gray"), [parts.Caption("why")]),
+            parts.Framed("None", "none", [parts.Caption("why")]),
             parts.Beside([["left"], ["right"]]),
             parts.Space("space", {"a": np.ones((2, 3))}, {"a": "pq"}, ("1", "2", "3"), 1.0, "two"),
         ]

@@ -32,9 +32,8 @@ FLAT = {"none": "messages without noise"}
 def guarantee(promises: Promises, settings: PrivacySettings) -> parts.Parts:
     """The guarantee with everything that must stand beside epsilon, or why there is none."""
     if promises.refusal:
-        masked = "Masked, heuristically", "orange"
-        badge = parts.Badge(*(masked if settings.upload_noise > 0 else ("Unprotected", "gray")))
-        yield parts.Framed("**No ε can be stated**", badge, [promises.refusal])
+        masked: parts.Protection = "heuristic" if settings.upload_noise > 0 else "none"
+        yield parts.Framed("**No ε can be stated**", masked, [promises.refusal])
         return
     terms = pd.DataFrame([each.guarantee.terms() for each in promises.stated])
     alike = terms.nunique() == 1
