@@ -47,8 +47,7 @@ def ask(
 @lru_cache(maxsize=32)
 def _laid_out(shown: parts.Chart) -> Callable[..., None]:
     """A chart as it is sent, once for all who look."""
-    fields = dict(vars(shown))
-    return prepared(autoplay=fields.pop("plays"), **fields)
+    return prepared(**vars(shown))
 
 
 def lay_out(shown: Iterable[Part]) -> None:

@@ -518,11 +518,27 @@ def serve(line: Connection, memory_mb: int, nice: int) -> None:
 def _answer(
     line: Connection, key: str, settings: Settings, data: OwnData | None, which: Sequence[Any]
 ) -> tuple[str, Any]:
+    told = time.monotonic()
+
+    def watch(step: Step[Any]) -> bool:
+        nonlocal told
+        if line.poll() and line.recv() == "stop":
+            return False
+        # How far it is may be told seldom: every step costs the server time as well.
+        if step.result is not None or time.monotonic() - told > SILENCE_SECONDS:
+            line.send(("step", step))
+            told = time.monotonic()
+        return True
+
     for _ in range(2):
         try:
-            return _ran(line, key, settings, data, which)
+            return "result", outcome(_work(RUNNABLE[key], settings, data, which), watch)
+        except InvalidInput as refusal:
+            return "refusal", str(refusal)
         except MemoryError:
             pass  # after this clause nothing holds what the run had made
+        except Exception as error:
+            return "failure", f"{type(error).__name__}: {error}"
         # What earlier studies left may be what it lacks.
         if not forget_everything():
             break
@@ -536,29 +552,3 @@ def _answer(
 
 def _work(study: Any, settings: Settings, data: OwnData | None, which: Sequence[Any]) -> Run[Any]:
     return study.run_piece(settings, *which, data) if which else study.run(settings, data)
-
-
-def _ran(
-    line: Connection, key: str, settings: Settings, data: OwnData | None, which: Sequence[Any]
-) -> tuple[str, Any]:
-    run = _work(RUNNABLE[key], settings, data, which)
-    told = time.monotonic()
-    try:
-        while True:
-            try:
-                step = next(run)
-            except StopIteration as end:
-                return "result", end.value
-            if line.poll() and line.recv() == "stop":
-                run.close()
-                return "stopped", None
-            # How far it is may be told seldom: every step costs the server time as well.
-            if step.result is not None or time.monotonic() - told > SILENCE_SECONDS:
-                line.send(("step", step))
-                told = time.monotonic()
-    except InvalidInput as refusal:
-        return "refusal", str(refusal)
-    except MemoryError:
-        raise
-    except Exception as error:
-        return "failure", f"{type(error).__name__}: {error}"

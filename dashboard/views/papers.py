@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import cycle
 from typing import Any
 
 import pandas as pd
@@ -250,16 +249,9 @@ def needed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _colours(series: pd.Series) -> dict[str, str]:
-    """A colour for each series, no two alike.
-
-    The first variant of a method has the method's own, others what these leave.
-    """
-    names = [str(name) for name in series.unique()]
-    firsts = {name.split(",")[0]: name for name in reversed(names)}
-    own = {name: method for method, name in firsts.items() if palette.knows(method)}
-    taken = {palette.style(method).light for method in own.values()}
-    left = cycle(f"series {i}" for i, one in enumerate(palette.FALLBACKS) if one.light not in taken)
-    return {name: own.get(name) or next(left) for name in names}
+    """The first variant of a method has the method's own, others what these leave."""
+    firsts = {str(name).split(",")[0]: str(name) for name in reversed(series.unique())}
+    return {name: method for method, name in firsts.items() if palette.knows(method)}
 
 
 def _measured(entry: Experiment, found: Shown, size: str) -> list[Panel]:
@@ -268,9 +260,9 @@ def _measured(entry: Experiment, found: Shown, size: str) -> list[Panel]:
     if table.empty:
         return []
     colours = _colours(table["series"])
-    rows = {name: table[table["series"] == name] for name in colours}
+    rows = {str(name): one for name, one in table.groupby("series", sort=False)}
     curves = [
-        Curve(name, list(one["part"].replace("", SIZES[size])), one["result"], colours[name])
+        Curve(name, list(one["part"].replace("", SIZES[size])), one["result"], colours.get(name))
         for name, one in rows.items()
     ]
     marks = {

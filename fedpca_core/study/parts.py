@@ -64,7 +64,7 @@ class Chart:
     #: What one of them is called.
     round_label: str = "round"
     #: Whether it plays by itself.
-    plays: bool = False
+    autoplay: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,7 +46,7 @@ def records(result: RecordsTaken, settings: AttackSettings) -> parts.Parts:
         [panel(result, settings)],
         rows(result, settings, rounds) if pictured else [],
         rounds=rounds,
-        plays=pictured,
+        autoplay=pictured,
     )
     full = "\n\n".join(_verdict(method, one, result) for method, one in result.found.items())
     yield parts.Fold("In full: what it has, why it can be sure, what stood in the way", [full])
