@@ -178,13 +178,11 @@ def lasting(row: Sequence[Images], rounds: int) -> list[Images]:
     """The same pictures for a whole run: those of a method that ends early keep their last."""
 
     def extended(shown: Images) -> Images:
-        missing = rounds + 1 - len(shown.frames)
-        if len(shown.frames) == 1 or missing <= 0:
+        if not 1 < len(shown.frames) <= rounds:
             return shown
-        frames = np.concatenate([shown.frames, np.repeat(shown.frames[-1:], missing, axis=0)])
-        several = len(shown.captions) > 1
-        captions = [*shown.captions, *[shown.captions[-1]] * missing] if several else shown.captions
-        return replace(shown, frames=frames, captions=captions)
+        at = np.minimum(range(rounds + 1), len(shown.frames) - 1)
+        captions = [shown.captions[k] for k in at] if len(shown.captions) > 1 else shown.captions
+        return replace(shown, frames=shown.frames[at], captions=captions)
 
     return [extended(shown) for shown in row]
 
