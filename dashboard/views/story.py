@@ -50,16 +50,14 @@ def choose(controls: Controls[SceneSettings]) -> Chapter | None:
 
 def _go(controls: Controls[SceneSettings], step: str) -> None:
     """Set the scene for a step; without one the run stays as it is."""
-    if step in st.session_state.get(GUESSES, {}):
-        st.query_params["shown"] = "true"
-    else:
+    if step not in CHAPTERS:
         st.query_params.pop("shown", None)
-    if step in CHAPTERS:
-        keep = {"lecture": False, "hide": (), "section": "scene", "autoplay": True}
-        kept = {name: controls.values.get(name, default) for name, default in keep.items()}
-        controls.open(SceneSettings(**{**told(CHAPTERS[step]), **kept, "step": step}))
-    else:
         st.session_state["step"] = FREE
+        return
+    keep = {"lecture": False, "hide": (), "section": "scene", "autoplay": True}
+    kept = {name: controls.values.get(name, default) for name, default in keep.items()}
+    shown = step in st.session_state.get(GUESSES, {})
+    controls.open(SceneSettings(**{**told(CHAPTERS[step]), **kept, "step": step, "shown": shown}))
 
 
 def guessed(chapter: Chapter | None) -> str | None:
