@@ -260,7 +260,7 @@ def _measured(entry: Experiment, found: Shown, size: str) -> list[Panel]:
     if table.empty:
         return []
     colours = _colours(table["series"])
-    rows = {str(name): one for name, one in table.groupby("series", sort=False)}
+    rows = {name: table[table["series"] == name] for name in table["series"].unique()}
     curves = [
         Curve(name, list(one["part"].replace("", SIZES[size])), one["result"], colours.get(name))
         for name, one in rows.items()
