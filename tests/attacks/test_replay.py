@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.attacks.baselines import scaled_identity
 from fedpca_core.attacks.replay.client import Candidate, Entries, FapsReplay, Message
-from fedpca_core.attacks.replay.least_squares import Guides
+from fedpca_core.attacks.replay.least_squares import guides
 from fedpca_core.attacks.replay.setup import Setup
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import random_frame
@@ -102,13 +103,13 @@ def test_nobody_needs_to_state_the_trace(scale: float) -> None:
 
 def test_guides_vanish_at_a_covariance_and_their_derivative_is_right():
     private, entries = truth(SMALL), Entries.of(10)
-    guides = Guides(float(np.linalg.norm(private, 2)), TRACE)
-    amounts, _ = guides.rows(Candidate(private), entries, entries.count)
+    known = partial(guides, float(np.linalg.norm(private, 2)), TRACE)
+    amounts, _ = known(Candidate(private), entries, entries.count)
     np.testing.assert_allclose(amounts, 0, atol=1e-12)
     wrong = private - 0.3 * np.eye(10) + 0.03 * np.diag(np.arange(10.0))
-    amounts, table = guides.rows(Candidate(wrong), entries, entries.count)
+    amounts, table = known(Candidate(wrong), entries, entries.count)
     step = 1e-7 * np.random.default_rng(0).standard_normal(entries.count)
-    moved, _ = guides.rows(Candidate(entries.add(wrong, step)), entries, entries.count)
+    moved, _ = known(Candidate(entries.add(wrong, step)), entries, entries.count)
     assert len(amounts) > 2  # negative eigenvalues, the norm, the trace
     np.testing.assert_allclose(moved - amounts, table @ step, atol=1e-11)
 
@@ -304,5 +305,5 @@ def test_replay_refuses_what_it_cannot_use():
             if exchange.uploads is not None
         ),
     )
-    with pytest.raises(InvalidInput, match="uploads called 'product'"):
+    with pytest.raises(InvalidInput, match=r"“product”.*round 1 carried frame"):
         attacks.replay(attacks.Replaying(renamed, algorithm, trace=TRACE))

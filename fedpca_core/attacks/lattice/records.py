@@ -8,9 +8,9 @@ Lenstra and Lovász, 1982), the recovery of Z^n from a rotation of it (Szydlo, 2
 Regev, 2014), and hidden-subset-sum attacks (Nguyen and Stern, 1999; Coron and Gini, 2020).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ParamSpec
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +22,6 @@ from fedpca_core.attacks.lattice.reduction import sieve
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.settings import plural
-
-P = ParamSpec("P")
 
 #: Work of one attack, in units of which the lattice library does about 10^9 a second.
 BUDGET = 1e10
@@ -96,8 +94,25 @@ def record_stages(
     yield state
     if not 0 < factor.rank <= factor.samples:
         return
-    limits = None if bounds is None else bounds / steps[:, None]
-    question = _question(factor, steps, *_mean(mean, records_total, steps), unit_length, limits)
+    centre, numerators, total = _mean(mean, records_total, steps)
+    scale = np.sqrt(factor.samples) / steps
+    rows = factor.matrix * scale[:, None]  # rotated records in grid units
+    error = factor.error * float(np.median(scale))
+    same = not unit_length and factor.rank == factor.samples
+    sizes = np.linalg.norm(rows, axis=1)
+    question = LatticeQuestion(
+        rows=rows,
+        mean=centre,
+        numerators=numerators,
+        total=total,
+        steps=steps if unit_length else None,
+        samples=factor.samples,
+        error=factor.error * scale + SUBTRACTED * (numerators is not None),
+        noise=error,
+        limits=None if bounds is None else bounds / steps[:, None],
+        sieved=sieve(rows, error, _SHORTEST if same else 1e-6 * float(sizes.max(initial=0.0))),
+        same_length=same,
+    )
     if len(question.sieved.rows) < factor.rank:
         yield Records(False, "Not certified: noise buries so many features that too few are left.")
         return
@@ -108,49 +123,10 @@ def record_stages(
             return
 
 
-def at_the_end(stages: Callable[P, Iterator[Records]]) -> Callable[P, Records]:
-    """The last state of a search, from the same parameters."""
-
-    def found(*given: P.args, **more: P.kwargs) -> Records:
-        *_, last = stages(*given, **more)
-        return last
-
-    return found
-
-
-#: The records behind a second-moment matrix, certified, or how far the attack came.
-records = at_the_end(record_stages)
-
-
-def _question(
-    factor: Factor,
-    steps: Array,
-    centre: Array,
-    numerators: IntArray | None,
-    total: int,
-    unit_length: bool,
-    limits: Array | None,
-) -> LatticeQuestion:
-    """The rotated records in grid units."""
-    scale = np.sqrt(factor.samples) / steps
-    rows = factor.matrix * scale[:, None]
-    error = factor.error * float(np.median(scale))
-    same = not unit_length and factor.rank == factor.samples
-    sizes = np.linalg.norm(rows, axis=1)
-    sieved = sieve(rows, error, _SHORTEST if same else 1e-6 * float(sizes.max(initial=0.0)))
-    return LatticeQuestion(
-        rows=rows,
-        mean=centre,
-        numerators=numerators,
-        total=total,
-        steps=steps if unit_length else None,
-        samples=factor.samples,
-        error=factor.error * scale + SUBTRACTED * (numerators is not None),
-        noise=error,
-        limits=limits,
-        sieved=sieved,
-        same_length=same,
-    )
+def records(factor: Factor, *given: Any, **more: Any) -> Records:
+    """The last of `record_stages`, whose parameters these are."""
+    *_, last = record_stages(factor, *given, **more)
+    return last
 
 
 def _after(state: Records, attempt: Attempt, question: LatticeQuestion, steps: Array) -> Records:

@@ -3,7 +3,7 @@
 In the order of reading::
 
     messages <- (Z_t, Y_t) of the client's rounds            client.Message
-    leaks    <- round 1: Y_1 = beta Z + (I - Z Z^T) S Z      setup.Leak
+    leaks    <- round 1: Y_1 = beta Z + (I - Z Z^T) S Z      setup.Setup
     basis    <- where S can live, if that is less than all   setup.read_span
     for start in the prior, then random matrices             setup.Setup.guess
         for rounds in few, enough, twice that, all           setup.Setup.stages

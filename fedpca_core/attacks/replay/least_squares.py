@@ -7,7 +7,7 @@ nothing beside a Jacobian. For the same reason a Jacobian serves for further ste
 halve the residual: near the solution one is enough (Shamanskii, 1967).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,8 +34,14 @@ _MUCH = 0.75
 _NEAR = 1e-4
 
 
-@dataclass(frozen=True)
-class Guides:
+#: Equations beside the messages, of a guess: by how much it misses them, (equations,), and the
+#: derivatives of that, (equations, size).
+Extra = Callable[[Candidate, Entries, int], tuple[Array, Array]]
+
+
+def guides(
+    norm: float | None, trace: float | None, guess: Candidate, entries: Entries, size: int
+) -> tuple[Array, Array]:
     """What a server knows about any second-moment matrix, as extra equations for a first fit.
 
     A covariance has no negative eigenvalue; none exceeds ``norm`` and the largest equals it where
@@ -43,47 +49,32 @@ class Guides:
     Without these the first rounds, which leave most of S open, lead the fit into matrices that no
     data could have.
     """
-
-    norm: float | None = None
-    trace: float | None = None
-
-    def rows(self, guess: Candidate, entries: Entries, size: int) -> tuple[Array, Array]:
-        """Violations and their derivatives, (guides,) and (guides, size)."""
-        values, vectors = np.linalg.eigh(guess.matrix)
-        violations = np.minimum(values, 0.0)
-        active = values < 0
-        if self.norm is not None:
-            violations = np.where(values > self.norm, values - self.norm, violations)
-            violations[-1] = values[-1] - self.norm
-            active = active | (values > self.norm)
-            active[-1] = True
-        derivatives = [entries.quadratic(vectors[:, k]) for k in np.flatnonzero(active)]
-        amounts = list(violations[active])
-        if self.trace is not None:
-            derivatives.append(np.where(entries.rows == entries.columns, 1.0, 0.0))
-            amounts.append(float(np.trace(guess.matrix)) - self.trace)
-        table = np.zeros((len(amounts), size))
-        if derivatives:
-            table[:, : entries.count] = derivatives
-        return np.array(amounts), table
+    values, vectors = np.linalg.eigh(guess.matrix)
+    violations = np.minimum(values, 0.0)
+    active = values < 0
+    if norm is not None:
+        violations = np.where(values > norm, values - norm, violations)
+        violations[-1] = values[-1] - norm
+        active = active | (values > norm)
+        active[-1] = True
+    derivatives = [entries.quadratic(vectors[:, k]) for k in np.flatnonzero(active)]
+    amounts = list(violations[active])
+    if trace is not None:
+        derivatives.append(np.where(entries.rows == entries.columns, 1.0, 0.0))
+        amounts.append(float(np.trace(guess.matrix)) - trace)
+    table = np.zeros((len(amounts), size))
+    if derivatives:
+        table[:, : entries.count] = derivatives
+    return np.array(amounts), table
 
 
-@dataclass(frozen=True)
-class Shrinkage:
+def shrinkage(
+    prior: Array, strength: float, guess: Candidate, entries: Entries, size: int
+) -> tuple[Array, Array]:
     """Pull towards a prior, for noisy uploads: ``strength * ||S - prior||_F^2`` is added."""
-
-    prior: Array
-    strength: float
-
-    def rows(self, guess: Candidate, entries: Entries, size: int) -> tuple[Array, Array]:
-        weight = float(np.sqrt(self.strength))
-        table = np.zeros((entries.count, size))
-        table[:, : entries.count] = weight * np.eye(entries.count)
-        return weight * entries.coordinates(guess.matrix - self.prior), table
-
-
-#: Extra equations beside the messages.
-Extra = Guides | Shrinkage
+    weight = float(np.sqrt(strength))
+    table = weight * np.eye(entries.count, size)
+    return weight * entries.coordinates(guess.matrix - prior), table
 
 
 @dataclass(frozen=True)
@@ -165,7 +156,7 @@ def descend(
 
     def look(at: Candidate) -> _Point:
         answers, played = model.answers(at, rounds)
-        equations = [each.rows(at, model.entries, model.size) for each in extra]
+        equations = [each(at, model.entries, model.size) for each in extra]
         return _Point(at, answers - recorded, played, equations)
 
     def tried(linear: _Linear, shift: float | None = None) -> _Point | None:

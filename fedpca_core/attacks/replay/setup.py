@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from fedpca_core.arrays import Array
 from fedpca_core.attacks.baselines import scaled_identity
 from fedpca_core.attacks.linear import is_single_precision
 from fedpca_core.attacks.replay.client import Candidate, Entries, FapsReplay, Message, complement
-from fedpca_core.attacks.replay.least_squares import Extra, Guides, Shrinkage
+from fedpca_core.attacks.replay.least_squares import Extra, guides, shrinkage
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.protocol.transcript import Transcript
@@ -29,32 +29,6 @@ _EVENLY = (5**0.5 - 1) / 2
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
-class Leak:
-    """What round 1 of FAPS gives away, in coordinates that begin with the first broadcast."""
-
-    #: beta_i.
-    penalty: float
-    #: (features - components, components) float64: S_i between the first broadcast and the rest.
-    block: Array
-
-    def impose(self, matrix: Array, asked: int = 0) -> Array:
-        """The matrix with the leaked block in place.
-
-        Where the matrix begins at zero in the first ``asked`` coordinates, the least that the block
-        asks for is put in the span of the first broadcast: no eigenvalue is negative then.
-        """
-        components = self.block.shape[1]
-        result = matrix.copy()
-        if asked > 0:
-            outside = self.block[asked - components :]
-            least = outside.T @ np.linalg.pinv(matrix[asked:, asked:], hermitian=True) @ outside
-            result[:components, :components] = least
-        result[components:, :components] = self.block
-        result[:components, components:] = self.block.T
-        return result
-
-
 class Setup:
     """A replay ready to be searched; see `Replaying` for the parameters."""
 
@@ -68,15 +42,8 @@ class Setup:
         seeded: bool,
         noise: float,
     ) -> None:
-        messages = []
-        for exchange, row in transcript.seen(client):
-            if exchange.uploads is None or "product" not in exchange.uploads:
-                raise InvalidInput(
-                    "Replaying FAPS needs the client's uploads called 'product', and this "
-                    "transcript has none; choose the algorithm that was run."
-                )
-            sent = exchange.downlink["frame"], exchange.uploads["product"][row]
-            messages.append(Message(exchange.round, *sent))
+        answered = zip(transcript.seen(client), transcript.pairs(client), strict=True)
+        messages = [Message(exchange.round, *pair) for (exchange, _), pair in answered]
         single = is_single_precision(messages[0].frame)
         leaking = seeded and not algorithm.private_start
         # Rounding or noise in round 1 would be frozen into S, so there the leak is only a start.
@@ -87,7 +54,9 @@ class Setup:
         #: asked, reach: The matrix is zero outside so many leading coordinates. A guess begins
         #: between the two: few records have little in the frames, which are the coordinates before.
         self.asked, self.reach = 0, features
-        self.leak: Leak | None = None
+        #: What round 1 gives away, in coordinates that begin with the first broadcast: beta_i, and
+        #: S_i between that broadcast and the rest, (features - components, components) float64.
+        self.leak: tuple[float, Array] | None = None
         if leaking:
             # Unit vectors for the first broadcast: QR returns it up to signs, which are put back.
             first = messages[0].frame
@@ -101,7 +70,7 @@ class Setup:
             messages = [Message(one.round, turn @ one.frame, turn @ one.upload) for one in messages]
             # Y_1 = beta_i Z + (I - Z Z^T) S_i Z, where Z is the first unit vectors now.
             p, upload = first.shape[1], messages[0].upload
-            self.leak = Leak(float(np.trace(upload[:p])) / p, upload[p:])
+            self.leak = float(np.trace(upload[:p])) / p, upload[p:]
         self.model = model = FapsReplay(
             algorithm,
             transcript,
@@ -111,7 +80,7 @@ class Setup:
             fit_penalty=not exact if leaking else algorithm.private_penalty,
             fit_frame=algorithm.private_start,
         )
-        norm = None if self.leak is None else self.leak.penalty / algorithm.penalty_factor
+        norm = None if self.leak is None else self.leak[0] / algorithm.penalty_factor
         least = norm if trace is None and norm is not None and norm > 0 else trace
         if least is None:
             raise InvalidInput(
@@ -134,16 +103,16 @@ class Setup:
         explained = EXPLAINED_UNITS * float(np.finfo(np.float32).eps) if single else EXPLAINED
         #: Relative residual that counts as explained.
         self.tolerance = explained + 1.1 * noise
-        guides = Guides(None if algorithm.private_penalty or not exact else norm, trace)
+        told = None if algorithm.private_penalty or not exact else norm
         #: first, every: Extra equations of the first fit, and of all fits.
-        self.first: Sequence[Extra] = [guides] if seeded else []
+        self.first: Sequence[Extra] = [partial(guides, told, trace)] if seeded else []
         self.every: Sequence[Extra] = []
         if noise:
             # The noise variance over the prior's size per entry.
             recorded, spread = model.target(len(messages)), float(np.vdot(self.prior, self.prior))
             variance = noise**2 * float(recorded @ recorded) / len(recorded)
             entry = max(spread / self.prior.size, np.finfo(float).tiny)
-            self.every = [Shrinkage(self.prior, variance / entry)]
+            self.every = [partial(shrinkage, self.prior, variance / entry)]
 
     @property
     def rounds(self) -> int:
@@ -171,12 +140,30 @@ class Setup:
             matrix *= least * (most / least) ** (_EVENLY * start % 1.0) / np.trace(matrix)
         penalty, frame = None, None
         if self.leak is not None:
-            matrix, penalty = self.leak.impose(matrix, self.asked), self.leak.penalty
+            penalty, block = self.leak
+            matrix = with_block(matrix, block, self.asked)
         elif self.model.fit_penalty:
             penalty = self.model.algorithm.penalty_factor * float(np.linalg.norm(matrix, 2))
         if self.model.fit_frame:
             frame = uniform_frame(generator, features, self.model.components)
         return Candidate(matrix, penalty, frame)
+
+
+def with_block(matrix: Array, block: Array, asked: int) -> Array:
+    """The matrix with the leaked block in place.
+
+    Where the matrix begins at zero in the first ``asked`` coordinates, the least that the block
+    asks for is put in the span of the first broadcast: no eigenvalue is negative then.
+    """
+    components = block.shape[1]
+    result = matrix.copy()
+    if asked > 0:
+        outside = block[asked - components :]
+        least = outside.T @ np.linalg.pinv(matrix[asked:, asked:], hermitian=True) @ outside
+        result[:components, :components] = least
+    result[components:, :components] = block
+    result[:components, components:] = block.T
+    return result
 
 
 def read_span(frames: Sequence[Array], uploads: Sequence[Array]) -> tuple[Array, int, int] | None:
