@@ -174,7 +174,6 @@ def _next_probe(basis: Array, image: Array) -> Array:
 METHODS = (
     Method(
         key="block_krylov",
-        title="Block Krylov",
         algorithm=BlockKrylov,
         # A basis that never restarts keeps all probes orthogonal: the run costs one product.
         make_private=lambda settings: BlockKrylov(
@@ -186,7 +185,6 @@ METHODS = (
     ),
     Method(
         key="block_krylov_centred",
-        title=CentredBlockKrylov.title,
         algorithm=CentredBlockKrylov,
         look=Look("#7d1a33", "#ffb3c3", "dashdot", "triangle-down"),
         compared=False,  # of records with one more column

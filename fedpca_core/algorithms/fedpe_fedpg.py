@@ -151,7 +151,6 @@ _REFUSAL = (
 METHODS = (
     Method(
         key="fedpe",
-        title="FedPE",
         algorithm=FedPE,
         made=lambda settings: FedPE(settings.components, penalty_factor=settings.rho_factor),
         look=Look("#4d7c0f", "#a3d65c", "solid", "triangle-up"),
@@ -159,7 +158,6 @@ METHODS = (
     ),
     Method(
         key="fedpg",
-        title="FedPG",
         algorithm=FedPG,
         made=lambda settings: FedPG(settings.components, penalty_factor=settings.rho_factor),
         look=Look("#0b6f99", "#5ecbf0", "longdashdot", "star"),

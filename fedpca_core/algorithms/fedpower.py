@@ -173,7 +173,6 @@ class FedPower(Algorithm):
 METHODS = (
     Method(
         key="fedpower",
-        title="FedPower",
         algorithm=FedPower,
         made=lambda settings: FedPower(settings.components),
         make_private=lambda settings: FedPower(

@@ -25,8 +25,8 @@ class Look:
 class Method:
     #: In links, files and tables; never changes.
     key: str
-    #: In legends.
-    title: str
+    #: In legends; the algorithm's own unless it is given.
+    title: str = ""
     algorithm: type[Algorithm]
     look: Look
     #: The parameters that make it this variant of the algorithm.
@@ -48,6 +48,9 @@ class Method:
     #: Where ``accounts`` is empty: why noise on its uploads gives no ε.
     refusal: str = ""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", self.title or self.algorithm(**self.fixed).title)
+
     def make(self, settings: Any) -> Algorithm:
         """The algorithm with those of its parameters that settings have under the same name."""
         if self.made is not None:
@@ -64,11 +67,6 @@ class Method:
     def searched(self) -> bool:
         """Whether the matrix behind its uploads has to be searched for."""
         return self.algorithm.replayable or self.algorithm.uploads is Uploads.FRAMES
-
-    @property
-    def heeds_absence(self) -> bool:
-        """Whether the rule for absent clients makes a difference to it."""
-        return self.algorithm.reuses_uploads or self.algorithm.waits
 
     @property
     def plans_products(self) -> bool:

@@ -124,14 +124,12 @@ _REFUSAL = "it sends eigenvectors, whose sensitivity has no bound without an eig
 METHODS = (
     Method(
         key="one_shot",
-        title="One-shot",
         algorithm=OneShot,
         look=Look("#5b6470", "#aab4c0", "dash", "x"),
         refusal=_REFUSAL,
     ),
     Method(
         key="one_shot_stacked",
-        title="One-shot (stacked)",
         algorithm=OneShot,
         fixed={"variant": "stacked"},
         look=Look("#6f6257", "#c9bcae", "dot", "x"),
@@ -139,7 +137,6 @@ METHODS = (
     ),
     Method(
         key="centralized",
-        title="Centralised",
         algorithm=Centralized,
         look=Look("#1f2a2e", "#f3f5f2", "dot", "cross"),
         refusal="it hands over Sᵢ itself; noise on that is noise at the source",

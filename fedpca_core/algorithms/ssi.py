@@ -117,7 +117,6 @@ _REFUSAL = (
 METHODS = (
     Method(
         key="ssi",
-        title="SSI",
         stands_for="simultaneous subspace iteration",
         algorithm=SSI,
         look=Look("#2166ac", "#7cb3f5", "longdash", "square"),
@@ -126,7 +125,6 @@ METHODS = (
     ),
     Method(
         key="local_power",
-        title="LocalPower",
         algorithm=LocalPower,
         look=Look("#c2410c", "#ff8f5e", "solid", "diamond"),
         attacked=True,
@@ -134,7 +132,6 @@ METHODS = (
     ),
     Method(
         key="local_power_decay",
-        title="LocalPower (decay)",
         algorithm=LocalPower,
         fixed={"schedule": "decay"},
         look=Look("#8f4a1b", "#e0b089", "dash", "diamond"),

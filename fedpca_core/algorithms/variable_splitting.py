@@ -113,14 +113,12 @@ _REFUSAL = (
 METHODS = (
     Method(
         key="variable_splitting",
-        title="Variable splitting",
         algorithm=VariableSplitting,
         look=Look("#6d3fc0", "#b89bff", "dashdot", "triangle-up"),
         refusal=_REFUSAL,
     ),
     Method(
         key="variable_splitting_free",
-        title="Variable splitting (free)",
         algorithm=VariableSplitting,
         fixed={"constraint": "free"},
         look=Look("#8f6fd0", "#d5c4ff", "longdash", "triangle-up"),

@@ -126,6 +126,7 @@ class ConvergeSettings(Settings):
         synthetic, own = self.problem.startswith("decay"), self.problem == "table"
         other, methods = foreign(self.problem), [METHODS[key] for key in self.compared]
         at_once = [one.over_at_once(self.participation, self.absent) for one in methods]
+        heeded = [one.algorithm.reuses_uploads or one.algorithm.waits for one in methods]
         return because(
             (self.problem != "decay_geometric", other, "decay"),
             (self.problem != "decay_arithmetic", other, "condition"),
@@ -134,7 +135,7 @@ class ConvergeSettings(Settings):
             (not own, other, ("client_column", "columns", "scaling", "missing")),
             (math.isfinite(self.epsilon), EMPTY_IS_ZERO, "missing"),
             (own and self.client_column, CLIENTS_NAMED, ("clients", "heterogeneity", "sizes")),
-            (not any(one.heeds_absence for one in methods), NO_METHOD, "absent"),
+            (not any(heeded), NO_METHOD, "absent"),
             (self.participation == 1, EVERYBODY, "absent"),
             (methods and all(at_once), "The chosen methods are done after one round.", "rounds"),
             (math.isinf(self.epsilon), NO_NOISE, ("delta", "clip_norm", "mean_share")),

@@ -150,7 +150,6 @@ class FAPS(Algorithm):
 METHODS = (
     Method(
         key="faps",
-        title="FAPS",
         stands_for="federated ADMM-like algorithm with projection splitting",
         algorithm=FAPS,
         look=Look("#0f766e", "#2dd4bf", "solid", "circle"),
