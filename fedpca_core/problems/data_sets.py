@@ -5,13 +5,14 @@ command `COMMAND` puts them; nothing but that command ever asks for something ov
 """
 
 import os
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from fedpca_core.errors import InvalidInput, require_known
+from fedpca_core.settings import said_in
 
 #: The environment variable that names another folder of data files.
 FOLDER_VARIABLE = "FEDPCA_DATA"
@@ -90,17 +91,14 @@ class MissingData(InvalidInput):
         self.key = key
 
 
-def _read() -> dict[str, DataSet]:
-    """What `data_sets.toml` says, by key."""
-    found = {}
-    text = resources.files("fedpca_core.problems").joinpath("data_sets.toml").read_text("utf-8")
-    for key, one in tomllib.loads(text).items():
-        originals = tuple(Original(**each) for each in one.pop("originals", ()))
-        found[key] = DataSet(key, files=tuple(one.pop("files", ())), originals=originals, **one)
-    return found
+def _data_set(key: str, files: Iterable[str] = (), originals: Any = (), **more: Any) -> DataSet:
+    made = tuple(Original(**each) for each in originals)
+    return DataSet(key, files=tuple(files), originals=made, **more)
 
 
-DATA_SETS: Mapping[str, DataSet] = _read()
+DATA_SETS: Mapping[str, DataSet] = {
+    key: _data_set(key, **one) for key, one in said_in("problems/data_sets").items()
+}
 
 
 def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:

@@ -1,7 +1,6 @@
 """Image data sets, wherever their files are found, dealt to clients: pixels are features."""
 
 import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedpca_core.arrays import AnyArray, Array, IntArray
-from fedpca_core.errors import InvalidInput, require, require_known
+from fedpca_core.errors import require, require_known
 from fedpca_core.problems.announced import PublicFacts, area_step
 from fedpca_core.problems.data_sets import DATA_SETS, files_of, find
 from fedpca_core.problems.heterogeneity import (
@@ -23,6 +22,7 @@ from fedpca_core.problems.heterogeneity import (
 )
 from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.splits import samples_per_client
+from fedpca_core.problems.table_file import readable
 from fedpca_core.remembered import Remembered
 from fedpca_core.streams import Streams
 
@@ -88,14 +88,12 @@ def _read(name: str, stamp: tuple[Path, int] | None) -> Images:
         origin, (images, classes) = "scikit-learn", load_digits(return_X_y=True)
     else:
         origin = stamp[0].name
-        try:
-            with np.load(stamp[0], allow_pickle=False) as arrays:
-                images, classes = (np.asarray(arrays[key]) for key in source.arrays)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise InvalidInput(
-                f"{origin} cannot be read ({str(error).rstrip('.')}); it must be an .npz file with "
-                f"the arrays {' and '.join(source.arrays)}."
-            ) from None
+        remedy = f"; it must be an .npz file with the arrays {' and '.join(source.arrays)}."
+        with (
+            readable(f"{origin} cannot be read", remedy),
+            np.load(stamp[0], allow_pickle=False) as arrays,
+        ):
+            images, classes = (np.asarray(arrays[key]) for key in source.arrays)
     expected = source.side**2 * source.channels
     require(
         images.ndim == 2 and images.shape[1] == expected and classes.shape == images.shape[:1],

@@ -29,6 +29,8 @@ from fedpca_core.streams import Streams
 PRIORS = ("std", "literal", "calibrated")
 GRADIENTS = ("exact", "printed")
 READINGS = ("std", "literal")
+#: What stays true of a problem when its clients keep some of their records from training.
+_KEPT = ("name", "client_names", "feature_names", "own_mean", "own_scale", "looked", "public")
 
 
 def data_scale(samples: IntArray, noise_variance: float, gradient: str = "exact") -> Array:
@@ -197,17 +199,11 @@ def personal_records(
     mixed = [generator.permutation(block, axis=1) for block in problem.blocks]
     learnt = [block[:, :samples] for block in mixed]
     return PersonalProblem(
-        name=problem.name,
+        **{name: getattr(problem, name) for name in _KEPT},
         client_data=ClientData.from_blocks(learnt),
         blocks=tuple(learnt),
-        client_names=problem.client_names,
-        feature_names=problem.feature_names,
         note=f"{problem.note} Each client learns from {samples} of its records; the others are "
         "fresh.",
-        own_mean=problem.own_mean,
-        own_scale=problem.own_scale,
-        looked=problem.looked,
-        public=problem.public,
         frames=problem.client_data.top_eigenvectors(components)[1],
         centre=None,
         noise_variance=noise_variance,

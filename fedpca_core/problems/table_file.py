@@ -7,12 +7,13 @@ at before anything is allocated; never a pickle.
 import io
 import re
 import struct
+import tarfile
 import tokenize
 import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import compress, pairwise
 from math import prod
@@ -47,7 +48,8 @@ _NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
 #: What the readers raise when bytes are not what a header promises.
 SPOILED = (
     *(ArithmeticError, EOFError, LookupError, OSError, RuntimeError, SyntaxError, ValueError),
-    *(TypeError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+    *(TypeError, struct.error, tokenize.TokenError),
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error),
 )
 _READERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -156,16 +158,19 @@ def _numpy(content: bytes, name: str) -> tuple[IO[bytes], ArrayHeader] | None:
 
 
 @contextmanager
-def _looks_like(kind: str, name: str) -> Iterator[None]:
-    """What a reader raises is a sentence about the file."""
+def readable(what: str, remedy: str) -> Iterator[None]:
+    """What a reader raises becomes a sentence: ``what``, the reader's own words, ``remedy``."""
     try:
         yield
+    except InvalidInput:
+        raise
     except SPOILED as error:
-        detail = str(error).strip().splitlines()
-        told = f" ({detail[0][:100].rstrip('.')})" if detail else ""
-        raise InvalidInput(
-            f"{name} looks like {kind} but cannot be read{told}; save it anew."
-        ) from None
+        detail = str(error).strip().splitlines() or [type(error).__name__]
+        raise InvalidInput(f"{what} ({detail[0][:100].rstrip('.')}){remedy}") from None
+
+
+def _looks_like(kind: str, name: str) -> AbstractContextManager[None]:
+    return readable(f"{name} looks like {kind} but cannot be read", "; save it anew.")
 
 
 def read_csv(

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -34,6 +32,7 @@ from fedpca_core.problems.table_columns import (
 )
 from fedpca_core.problems.table_file import read_table
 from fedpca_core.problems.traffic import Traffic
+from fedpca_core.settings import said_in
 from fedpca_core.streams import Streams
 
 #: Rows of each class kept of a long file.
@@ -109,11 +108,9 @@ class Schema:
             return cells.to_numpy(dtype=float)
         texts = cells.astype("string").str.strip()
         tokens = {**self.tokens, "-": -1.0 if column in self.flags else 0.0}
-        numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-        for token, value in tokens.items():
-            numbers[(texts == token).to_numpy(dtype=bool, na_value=False)] = value
-        text = np.isnan(numbers) & ~(texts.isna() | (texts == "")).to_numpy(dtype=bool)
-        text &= (texts.str.casefold() != "nan").to_numpy(dtype=bool, na_value=False)
+        spelled = texts.replace({token: str(value) for token, value in tokens.items()})
+        numbers = pd.to_numeric(spelled, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+        text = np.isnan(numbers) & ~texts.fillna("").str.casefold().isin(("", "nan")).to_numpy()
         if strict and text.any():
             row = int(np.flatnonzero(text)[0])
             raise InvalidInput(
@@ -174,19 +171,13 @@ def attacks_in(
     return attack, types.astype(object), said
 
 
-def _read() -> dict[str, Schema]:
-    """What `traffic_schemas.toml` says, by key."""
-    file = resources.files("fedpca_core.problems").joinpath("traffic_schemas.toml")
-    found: dict[str, Schema] = {}
-    for key, one in tomllib.loads(file.read_text("utf-8")).items():
-        one |= {name: tuple(one.get(name, "").split()) for name in _LISTS}
-        levels = one.pop("categories", {}).items()
-        one["categories"] = {column: tuple(words.split()) for column, words in levels}
-        found[key] = Schema(key, **one)
-    return found
+def _schema(key: str, one: Mapping[str, Any]) -> Schema:
+    lists = {name: tuple(one.get(name, "").split()) for name in _LISTS}
+    levels = {column: tuple(words.split()) for column, words in one.get("categories", {}).items()}
+    return Schema(key, **{**one, **lists, "categories": levels})
 
 
-SCHEMAS = _read()
+SCHEMAS = {key: _schema(key, one) for key, one in said_in("problems/traffic_schemas").items()}
 #: Columns of NSL-KDD's own files in order.
 HEADERLESS = SCHEMAS["nsl"].headerless
 

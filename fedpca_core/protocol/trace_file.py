@@ -18,7 +18,7 @@ import numpy as np
 from fedpca_core.arrays import AnyArray, Arrays
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import Guarantee, PaidMean
-from fedpca_core.problems.table_file import SPOILED, array_content, promised
+from fedpca_core.problems.table_file import array_content, promised, readable
 from fedpca_core.protocol.algorithm import Setting
 from fedpca_core.protocol.described import describe, made, restore
 from fedpca_core.protocol.trace import Trace
@@ -108,16 +108,9 @@ def load_trace(file: str | Path | IO[bytes]) -> Trace:
     Raises InvalidInput: not such a file, one of another version, one that is damaged or larger than
     1 GB, or one whose parts contradict each other.
     """
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return _trace(_Parts(archive))
-    except InvalidInput:
-        raise
-    except SPOILED as error:
-        raise InvalidInput(
-            f"This is not the file of a trace ({said(str(error), 80)}); choose one that a run has "
-            "written (.npz)."
-        ) from None
+    remedy = "; choose one that a run has written (.npz)."
+    with readable("This is not the file of a trace", remedy), zipfile.ZipFile(file) as archive:
+        return _trace(_Parts(archive))
 
 
 class _Parts:

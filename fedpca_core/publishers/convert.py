@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from fedpca_core.arrays import AnyArray
-from fedpca_core.errors import InvalidInput, require
-from fedpca_core.problems.table_file import SPOILED
+from fedpca_core.errors import require
+from fedpca_core.problems.table_file import readable
 from fedpca_core.problems.traffic_table import HEADERLESS, SCHEMAS
 
 #: Contents of the originals by name, and of the finished files.
@@ -287,13 +287,6 @@ CONVERTERS: Mapping[str, Callable[[Files], Made]] = {
 
 def converted(key: str, files: Files) -> Made:
     """The files of a data set; refused where an original is not what it should be."""
-    try:
+    remedy = ": cut or damaged on its way, or another file; fetch it again."
+    with readable(f"{' and '.join(files)} cannot be read", remedy):
         return CONVERTERS[key](files)
-    except InvalidInput:
-        raise
-    except (*SPOILED, tarfile.TarError) as error:
-        detail = str(error).strip().splitlines() or [type(error).__name__]
-        raise InvalidInput(
-            f"{' and '.join(files)} cannot be read ({detail[0][:100].rstrip('.')}): cut or damaged "
-            "on its way, or another file; fetch it again."
-        ) from None
