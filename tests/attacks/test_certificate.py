@@ -26,9 +26,7 @@ def factor(rows: np.ndarray, error: float) -> Factor:
 
 def certified(rows: np.ndarray, turn: np.ndarray, error: float) -> Certificate:
     """What the certificate says of directions that somebody suggests."""
-    features = len(rows)
-    none = np.zeros(features)
-    question = _question(factor(rows, error), np.ones(features), none, None, 1, False, None)
+    question = _question(factor(rows, error), np.ones(len(rows)))
     chosen = np.arange(0, dtype=np.int64)
     return certify(question, Attempt(len(turn), turn, None, chosen, ""))[0]
 
@@ -185,8 +183,7 @@ def test_a_direction_of_any_length_is_refused_at_once() -> None:
     """Directions that a lattice suggests may be long beyond all reason."""
     rows = whole(10) @ turned(10, 5)
     moment = attacks.factor_of(rows @ rows.T / 7, 7)  # of 7 records, so that two are missing
-    none = np.zeros(40)
-    question = _question(moment, np.ones(40), none, None, 1, False, None)
+    question = _question(moment, np.ones(40))
     long = 1e6 * turned(10, 5)
     chosen = np.arange(0, dtype=np.int64)
     found, _ = certify(question, Attempt(5, long, None, chosen, ""))

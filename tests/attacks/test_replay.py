@@ -85,10 +85,11 @@ def test_round_one_leaks_the_penalty_the_norm_and_a_block():
     run = transcript(SMALL, algorithm, 2)
     setup = Setup(run, algorithm, 0, TRACE, seeded=True, noise=0.0)
     assert setup.leak is not None
+    penalty, block = setup.leak
     private = setup.basis.T @ truth(SMALL) @ setup.basis
     norm = float(np.linalg.norm(private, 2))
-    assert setup.leak.penalty == pytest.approx(0.15 * norm, rel=1e-12)
-    np.testing.assert_allclose(setup.leak.block, private[2:, :2], atol=1e-13)
+    assert penalty == pytest.approx(0.15 * norm, rel=1e-12)
+    np.testing.assert_allclose(block, private[2:, :2], atol=1e-13)
 
 
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])

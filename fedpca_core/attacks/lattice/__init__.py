@@ -4,7 +4,7 @@ A matrix ``S = X X^T / m`` fixes its m records X up to a rotation; whole numbers
 rotation, as long as there are fewer records than features. In the order of reading::
 
     F <- a matrix as a factor, S = F F^T                     attacks.low_rank.Factor
-    B <- F sqrt(m) / grid = (X - mu 1^T) Q, Q unknown        records.record_stages
+    B <- F sqrt(m) / grid = (X - mu 1^T) Q, Q unknown        records._question
     B <- short whole combinations of its rows                reduction.sieve
     repeat, with ever more rows and finer tags               directions.attempts
         rows  <- independent rows, those of mu with them     directions._first_rows, LatticeQuestion

@@ -94,25 +94,7 @@ def record_stages(
     yield state
     if not 0 < factor.rank <= factor.samples:
         return
-    centre, numerators, total = _mean(mean, records_total, steps)
-    scale = np.sqrt(factor.samples) / steps
-    rows = factor.matrix * scale[:, None]  # rotated records in grid units
-    error = factor.error * float(np.median(scale))
-    same = not unit_length and factor.rank == factor.samples
-    sizes = np.linalg.norm(rows, axis=1)
-    question = LatticeQuestion(
-        rows=rows,
-        mean=centre,
-        numerators=numerators,
-        total=total,
-        steps=steps if unit_length else None,
-        samples=factor.samples,
-        error=factor.error * scale + SUBTRACTED * (numerators is not None),
-        noise=error,
-        limits=None if bounds is None else bounds / steps[:, None],
-        sieved=sieve(rows, error, _SHORTEST if same else 1e-6 * float(sizes.max(initial=0.0))),
-        same_length=same,
-    )
+    question = _question(factor, steps, mean, records_total, bounds, unit_length)
     if len(question.sieved.rows) < factor.rank:
         yield Records(False, "Not certified: noise buries so many features that too few are left.")
         return
@@ -127,6 +109,36 @@ def records(factor: Factor, *given: Any, **more: Any) -> Records:
     """The last of `record_stages`, whose parameters these are."""
     *_, last = record_stages(factor, *given, **more)
     return last
+
+
+def _question(
+    factor: Factor,
+    steps: Array,
+    mean: Array | None = None,
+    records_total: int | None = None,
+    bounds: Array | None = None,
+    unit_length: bool = False,
+) -> LatticeQuestion:
+    """The rotated records in grid units."""
+    centre, numerators, total = _mean(mean, records_total, steps)
+    scale = np.sqrt(factor.samples) / steps
+    rows = factor.matrix * scale[:, None]
+    error = factor.error * float(np.median(scale))
+    same = not unit_length and factor.rank == factor.samples
+    sizes = np.linalg.norm(rows, axis=1)
+    return LatticeQuestion(
+        rows=rows,
+        mean=centre,
+        numerators=numerators,
+        total=total,
+        steps=steps if unit_length else None,
+        samples=factor.samples,
+        error=factor.error * scale + SUBTRACTED * (numerators is not None),
+        noise=error,
+        limits=None if bounds is None else bounds / steps[:, None],
+        sieved=sieve(rows, error, _SHORTEST if same else 1e-6 * float(sizes.max(initial=0.0))),
+        same_length=same,
+    )
 
 
 def _after(state: Records, attempt: Attempt, question: LatticeQuestion, steps: Array) -> Records:
