@@ -8,9 +8,9 @@ Lenstra and Lovász, 1982), the recovery of Z^n from a rotation of it (Szydlo, 2
 Regev, 2014), and hidden-subset-sum attacks (Nguyen and Stern, 1999; Coron and Gini, 2020).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ParamSpec
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from fedpca_core.attacks.lattice.reduction import sieve
 from fedpca_core.attacks.low_rank import Factor
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.settings import plural
+
+P = ParamSpec("P")
 
 #: Work of one attack, in units of which the lattice library does about 10^9 a second.
 BUDGET = 1e10
@@ -105,10 +107,18 @@ def record_stages(
             return
 
 
-def records(factor: Factor, *given: Any, **more: Any) -> Records:
-    """The last of `record_stages`, whose parameters these are."""
-    *_, last = record_stages(factor, *given, **more)
-    return last
+def at_the_end(stages: Callable[P, Iterator[Records]]) -> Callable[P, Records]:
+    """The last state of a search, from the same parameters."""
+
+    def found(*given: P.args, **more: P.kwargs) -> Records:
+        *_, last = stages(*given, **more)
+        return last
+
+    return found
+
+
+#: The records behind a second-moment matrix, certified, or how far the attack came.
+records = at_the_end(record_stages)
 
 
 def _question(
