@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks import baselines, scores
+from fedpca_core.attacks import scaled_identity, scores
 from fedpca_core.attacks.attack import USUAL, Attack, Belief, Deployment, Effort
 from fedpca_core.attacks.counts import counted
 from fedpca_core.attacks.lattice.records import Records
@@ -278,7 +278,7 @@ def compared(found: Trial, truth: Truth) -> dict[Target, Got]:
     best = min(errors, key=lambda key: errors[key], default="")
     guess = 1.0  # of the best guess that needs no message
     if deployment.trace is not None:
-        even = baselines.scaled_identity(len(truth.matrix), deployment.trace)
+        even = scaled_identity(len(truth.matrix), deployment.trace)
         guess = min(scores.relative_error(even, truth.matrix), 1.0)
     error, share, sine = guess, 1.0, math.nan
     if best:

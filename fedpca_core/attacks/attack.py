@@ -154,6 +154,19 @@ class Belief:
         return np.asarray(vectors[:, order] * np.sqrt(np.abs(values[order])))
 
 
+@dataclass(frozen=True)
+class Solved:
+    """A client's S_i from all its messages together."""
+
+    #: (features, features) float64, symmetric.
+    matrix: Array
+    #: Relative residual of the equations: far above round-off when the messages do not belong to
+    #: one S_i, as where a wrong branch of solutions was followed, or they were disturbed.
+    misfit: float
+    #: Standard error of an entry, from the residual.
+    error: float
+
+
 def arrived(exchange: Exchange, client: int) -> dict[str, Array]:
     """What a round brought of a client by name: its upload, or the sums where only they arrive."""
     if exchange.uploads is None:

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.baselines import scaled_identity
 from fedpca_core.errors import require
-from fedpca_core.linalg.stiefel import symmetric_part
+from fedpca_core.linalg.stiefel import symmetric_part, uniform_frame
 from fedpca_core.protocol.transcript import Transcript
 
 #: Directions of the stack whose singular value is below this fraction of the largest count as
@@ -184,6 +183,28 @@ def check_took_part(transcript: Transcript, client: int) -> None:
         f"Client {client} took part in none of the {len(transcript.exchanges)} rounds, so the "
         "server holds no message of it; choose another client or read more rounds.",
     )
+
+
+# Guesses that need no message at all: an attack that does not beat them has learned nothing.
+def scaled_identity(features: int, trace: float) -> Array:
+    """``c I`` with the stated trace: the most even guess and the default prior of the attacks."""
+    require(
+        bool(np.isfinite(trace)) and trace > 0,
+        f"The stated trace must be a positive number, not {trace}.",
+    )
+    return np.eye(features) * (trace / features)
+
+
+def random_subspace(
+    features: int, components: int, trace: float, generator: np.random.Generator
+) -> Array:
+    """``c U U^T`` with the stated trace and U a uniformly random (features, components) frame."""
+    require(
+        1 <= components <= features,
+        f"A random subspace of {components} components does not fit {features} features.",
+    )
+    frame = uniform_frame(generator, features, components)
+    return (trace / components) * (frame @ frame.T)
 
 
 def check_prior(prior: Array | None, features: int) -> Array | None:

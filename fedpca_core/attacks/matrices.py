@@ -17,6 +17,7 @@ from fedpca_core.attacks.attack import (
     Effort,
     MatrixAttack,
     MatrixReading,
+    Solved,
     arrived,
     unpacked,
 )
@@ -25,10 +26,10 @@ from fedpca_core.attacks.lattice.records import records
 from fedpca_core.attacks.lattice.span import matrices_of_span
 from fedpca_core.attacks.linear import LinearReading, completion, shrunk, smallest
 from fedpca_core.attacks.low_rank import Factor, factor_of, from_answers, low_rank
-from fedpca_core.attacks.personal import SecondMoment, second_moment
+from fedpca_core.attacks.personal import second_moment
 from fedpca_core.attacks.pooled import mean_system, pooled_rounds
 from fedpca_core.attacks.replay.attack import Replaying
-from fedpca_core.attacks.stationary import Fitted, fit_runs
+from fedpca_core.attacks.stationary import fit_runs
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Target, lasting
 from fedpca_core.protocol.algorithm import Uploads
@@ -254,7 +255,7 @@ def _replayed(
     return _at_the_end(last, len(view.exchanges))
 
 
-def _solved(solve: Callable[[Transcript, Any, int], Fitted | SecondMoment]) -> MatrixReading:
+def _solved(solve: Callable[[Transcript, Any, int], Solved]) -> MatrixReading:
     """A reading that solves all messages at once; uploads say what its method must be."""
 
     def read(

@@ -21,7 +21,7 @@ from scipy.optimize import root
 
 from fedpca_core.algorithms.personalized import PersonalizedPCA
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.attack import mirrored
+from fedpca_core.attacks.attack import Solved, mirrored
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.linalg.stiefel import polar, symmetric_part, tangent
 from fedpca_core.problems.personal_model import data_scale
@@ -50,19 +50,6 @@ class FrameOfRound:
         return self.residual < EXACT
 
 
-@dataclass(frozen=True)
-class SecondMoment:
-    """A client's S_i as recovered from its frames."""
-
-    #: (features, features) float64.
-    matrix: Array
-    #: Relative residual of the equations: far above round-off when the frames do not belong to one
-    #: S_i, that is, when a wrong branch was followed or messages were disturbed.
-    misfit: float
-    #: Standard error of an entry, from the residual.
-    error: float
-
-
 def track(
     transcript: Transcript, algorithm: PersonalizedPCA, client: int = 0
 ) -> Iterator[FrameOfRound]:
@@ -89,7 +76,7 @@ def second_moment(
     client: int = 0,
     tracked: Sequence[FrameOfRound] | None = None,
     noisy: bool = False,
-) -> SecondMoment:
+) -> Solved:
     """Recover S_i from the frames of consecutive rounds.
 
     Each round gives ``(I - U U^T) S U``: linear equations that fix S, on the directions covered,
@@ -137,7 +124,7 @@ def second_moment(
     expected = algorithm.components + features * algorithm.noise_variance
     rank = features if noisy else int(transcript.samples[client])
     matrix = _completed(moment, covered, rank, expected)
-    return SecondMoment(matrix, misfit, error)
+    return Solved(matrix, misfit, error)
 
 
 def _equations(

@@ -7,13 +7,13 @@ participation is a run of known code on an unknown matrix, so all of S_i follows
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
 from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.attacks.attack import mirrored
+from fedpca_core.attacks.attack import Solved, mirrored
 from fedpca_core.attacks.linear import check_took_part
 from fedpca_core.errors import require
 from fedpca_core.linalg.stiefel import polar, remove_span
@@ -99,14 +99,7 @@ def outside_path(
     return path
 
 
-class Fitted(NamedTuple):
-    #: (features, features) float64, symmetric.
-    matrix: Array
-    #: Standard error of an entry, from what the fit leaves.
-    error: float
-
-
-def fit_runs(transcript: Transcript, algorithm: Algorithm, client: int = 0) -> Fitted:
+def fit_runs(transcript: Transcript, algorithm: Algorithm, client: int = 0) -> Solved:
     """All of S_i: the matrix whose replayed local runs land on the uploaded frames.
 
     Levenberg-Marquardt on the features (features + 1)/2 entries; every participation adds
@@ -159,7 +152,9 @@ def fit_runs(transcript: Transcript, algorithm: Algorithm, client: int = 0) -> F
     spread = np.linalg.pinv(slope.T @ slope, hermitian=True).diagonal()
     left = float(np.linalg.norm(error)) / np.sqrt(max(len(error) - unknowns, 1))
     off = left * float(np.sqrt(max(float(spread.mean()), 0.0)))
-    return Fitted(mirrored(best, features, lower) / scale, off / scale)
+    size = float(np.linalg.norm([run.end for run in runs]))
+    matrix = mirrored(best, features, lower) / scale
+    return Solved(matrix, float(np.linalg.norm(error)) / size, off / scale)
 
 
 def _missed(algorithm: ConsensusADMM, runs: Sequence[Participation], matrices: Array) -> Array:

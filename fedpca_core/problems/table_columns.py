@@ -6,7 +6,6 @@ columns that are analysed, and `handled` says what becomes of cells that hold no
 """
 
 import operator
-from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -82,8 +81,8 @@ def _number(cell: Any) -> float:
 
 def distinctly_named(frame: pd.DataFrame) -> pd.DataFrame:
     """The table with texts as names, all of them different."""
-    names = [str(column) for column in frame.columns]
-    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
+    names = pd.Index(map(str, frame.columns))
+    repeated = sorted(set(names[names.duplicated()]))
     require(not repeated, f"Several columns are called {listed(repeated)}; rename them.")
     return frame.set_axis(names, axis=1)
 

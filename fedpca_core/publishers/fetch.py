@@ -15,6 +15,7 @@ from pathlib import Path
 
 from fedpca_core.errors import InvalidInput, require, require_known
 from fedpca_core.problems.data_sets import COMMAND, DATA_SETS, DataSet, Original, find
+from fedpca_core.problems.table_file import readable
 from fedpca_core.publishers.convert import converted
 from fedpca_core.study.files import write_whole
 
@@ -199,10 +200,8 @@ def _called(wanted: str, paths: Sequence[Path]) -> Iterator[tuple[Path, bytes]]:
     for path in paths:
         if path.suffix.lower() != ".zip":
             continue
-        try:
-            with zipfile.ZipFile(path) as archive:
-                for entry in archive.namelist():
-                    if entry.rpartition("/")[2].casefold() == wanted:
-                        yield path / entry, archive.read(entry)
-        except (zipfile.BadZipFile, OSError, RuntimeError) as error:
-            raise InvalidInput(f"{path} cannot be unpacked ({error}); download it again.") from None
+        remedy = "; download it again."
+        with readable(f"{path} cannot be unpacked", remedy), zipfile.ZipFile(path) as archive:
+            for entry in archive.namelist():
+                if entry.rpartition("/")[2].casefold() == wanted:
+                    yield path / entry, archive.read(entry)

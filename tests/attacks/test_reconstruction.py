@@ -7,7 +7,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core import attacks
-from fedpca_core.attacks import baselines, scores
+from fedpca_core.attacks import scaled_identity, scores
 from fedpca_core.attacks.linear import CUTOFFS, completion, read, shrunk, smallest
 from fedpca_core.errors import InvalidInput
 from tests.attacks.runs import faps, followed, problem, relative, transcript, truth
@@ -127,7 +127,7 @@ def test_ridge_survives_noise_where_least_squares_explodes(noise):
     private = truth(problem())
     trace = float(np.trace(private))
     run = transcript(problem(), fp.SSI(5), 20, channel=fp.Channel(upload_noise=noise))
-    guess = relative(baselines.scaled_identity(50, trace), private)
+    guess = relative(scaled_identity(50, trace), private)
     ridge = relative(attacks.ridge(run, trace=trace), private)
     assert relative(attacks.linear(run), private) > 1
     assert relative(attacks.symmetric(run, trace=trace), private) > 1
@@ -138,7 +138,7 @@ def test_ridge_survives_noise_where_least_squares_explodes(noise):
 
 
 def test_ridge_solves_its_own_optimality_condition(ssi):
-    prior, strength = baselines.scaled_identity(50, 5.0), 0.37
+    prior, strength = scaled_identity(50, 5.0), 0.37
     estimate = attacks.ridge(ssi.until(7), prior=prior, strength=strength)
     pairs = ssi.pairs(0)[:7]
     probes = np.concatenate([probe for probe, _ in pairs], axis=1)
@@ -152,7 +152,7 @@ def test_the_stated_trace_is_kept_by_ridge_and_helps():
     private = truth(of)
     run = transcript(of, fp.SSI(3), 8, channel=fp.Channel(upload_noise=1e-4))
     trace = float(np.trace(private))
-    prior = baselines.scaled_identity(60, trace)
+    prior = scaled_identity(60, trace)
     with_trace = attacks.ridge(run, trace=trace)
     assert np.trace(with_trace) == pytest.approx(trace)
     assert relative(with_trace, private) < 0.8 * relative(attacks.ridge(run, prior=prior), private)

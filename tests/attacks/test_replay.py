@@ -11,7 +11,7 @@ import pytest
 
 import fedpca_core as fp
 from fedpca_core import attacks
-from fedpca_core.attacks.baselines import scaled_identity
+from fedpca_core.attacks.linear import scaled_identity
 from fedpca_core.attacks.replay.client import Candidate, Entries, FapsReplay, Message
 from fedpca_core.attacks.replay.least_squares import guides
 from fedpca_core.attacks.replay.setup import Setup

@@ -10,7 +10,7 @@ import pytest
 import fedpca_core as fp
 from fedpca_core import attacks
 from fedpca_core.arrays import Array
-from fedpca_core.attacks import baselines, scores
+from fedpca_core.attacks import random_subspace, scaled_identity, scores
 from fedpca_core.attacks.registry import ON_MATRICES
 from fedpca_core.errors import InvalidInput
 from fedpca_core.protocol.transcript import Transcript
@@ -22,12 +22,12 @@ from tests.attacks.runs import problem, relative, transcript, truth
 
 def test_public_baselines_have_the_stated_trace():
     generator = np.random.default_rng(0)
-    np.testing.assert_allclose(baselines.scaled_identity(4, 2.0), 0.5 * np.eye(4))
-    random = baselines.random_subspace(12, 3, 2.0, generator)
+    np.testing.assert_allclose(scaled_identity(4, 2.0), 0.5 * np.eye(4))
+    random = random_subspace(12, 3, 2.0, generator)
     assert np.trace(random) == pytest.approx(2.0)
     assert np.linalg.matrix_rank(random) == 3
     with pytest.raises(InvalidInput, match="20 components does not fit 12 features"):
-        baselines.random_subspace(12, 20, 2.0, generator)
+        random_subspace(12, 20, 2.0, generator)
 
 
 def test_the_pooled_mean_is_nearer_than_the_others_by_the_clients_own_share():

@@ -9,8 +9,7 @@ import numpy as np
 
 from fedpca_core.algorithms.faps.faps import FAPS
 from fedpca_core.arrays import Array
-from fedpca_core.attacks.baselines import scaled_identity
-from fedpca_core.attacks.linear import is_single_precision
+from fedpca_core.attacks.linear import is_single_precision, scaled_identity
 from fedpca_core.attacks.replay.client import Candidate, Entries, FapsReplay, Message, complement
 from fedpca_core.attacks.replay.least_squares import Extra, guides, shrinkage
 from fedpca_core.errors import InvalidInput

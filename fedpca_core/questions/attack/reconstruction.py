@@ -13,7 +13,7 @@ import pandas as pd
 
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array, IntArray
-from fedpca_core.attacks import baselines, scores
+from fedpca_core.attacks import random_subspace, scaled_identity, scores
 from fedpca_core.attacks.scores import ImageScore
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.findings import Finding
@@ -251,12 +251,12 @@ def _messages(found: ClientTrial, client: int) -> pd.DataFrame:
 def _guesses(settings: AttackSettings, problem: Problem, truth: Array) -> tuple[Baseline, ...]:
     features, trace = problem.features, stated_trace(problem, settings.client)
     generator = Streams(settings.seed).generator("baseline")
-    subspace = baselines.random_subspace(features, settings.components, trace, generator)
+    subspace = random_subspace(features, settings.components, trace, generator)
     honest = problem.unperturbed.client_data
     others = honest.only(np.delete(np.arange(honest.clients), settings.client))
     tried = (
         ("guessing zero", np.zeros((features, features)), False),
-        ("guessing a scaled identity", baselines.scaled_identity(features, trace), False),
+        ("guessing a scaled identity", scaled_identity(features, trace), False),
         ("random subspace", subspace, False),
         # A server that knew everybody else's data, or exactly the target, would have these.
         ("mean of the other clients", others.mean(), True),
