@@ -132,8 +132,8 @@ def attack_arrays(
     found = outcome(trial(view, deployment))
     assert found is not None
     states = found.best[1]
-    whole, records = found.certified, None
-    if whole is not None and whole.whole is not None and not whole.differences:
+    whole, records = found.ended, None
+    if whole.whole is not None and not whole.differences:
         step = deployment.steps if whole.step is None else whole.step
         records = np.asarray(whole.whole.T * step, dtype=np.float64)
     return OpenedMessages(

@@ -134,20 +134,12 @@ class Trial:
         return _serving(self.waiting, target)
 
     @property
-    def _sought(self) -> Sequence[Records]:
-        """What attacks took of the client's records, or of those that joined; certified first."""
+    def ended(self) -> Records:
+        """The client's records, or those that joined, where an attack certified them; else how the
+        first attack on them ended."""
         taken = self.taken if self.deployment.earlier is None else self.newcomers
-        return sorted(taken.values(), key=lambda one: one.whole is None)
-
-    @property
-    def certified(self) -> Records | None:
-        """The client's records, or those that joined, where they are certified."""
-        return next((one for one in self._sought if one.whole is not None), None)
-
-    @property
-    def ended(self) -> Records | None:
-        """The certified records, or how the first attack on them ended."""
-        return next((one for one in self._sought if one.note), None)
+        sought = sorted(taken.values(), key=lambda one: one.whole is None)
+        return next((one for one in sought if one.note), Records(False, ""))
 
     @property
     def shown(self) -> list[Belief]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
 
 from dashboard.player.printed import Printer
 from dashboard.shell import layout
@@ -19,8 +20,11 @@ from fedpca_core.study import OwnData, Study
 from fedpca_core.study.facts import read_of
 from fedpca_core.study.files import notebook
 from fedpca_core.study.parts import names
-from fedpca_core.study.units import described
 
+#: Units by column, or by "table:column" where a table differs; what is in none of these rules is a
+#: text, a yes or no, a count, or a number without a unit (a ratio, a sine, a relative error).
+_UNITS = names("units")
+_COUNTS = ("round", "rounds", "local_products", "evaluations", "communication", "products")
 #: What stands in an archive beside the files.
 _READ_ME = Path(__file__).resolve().parents[1] / "archive.txt"
 
@@ -108,6 +112,28 @@ def tables(settings: Settings, results: Mapping[Study[Any, Any], Any]) -> dict[s
         for study, result in results.items()
         for title, table in study.tables(result, settings).items()
     }
+
+
+def described(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """One row for each column of each table: table, column, unit."""
+    rows = [
+        {"table": name, "column": column, "unit": _unit(name, str(column), table[column])}
+        for name, table in tables.items()
+        for column in table.columns
+    ]
+    return pd.DataFrame(rows, columns=["table", "column", "unit"])
+
+
+def _unit(table: str, column: str, values: pd.Series) -> str:
+    """SI or B, "per cent", "count", "1" for none, "text", "yes or no"."""
+    given = _UNITS.get(f"{table}:{column}", _UNITS.get(column))
+    if given is not None:
+        return given
+    if is_bool_dtype(values):
+        return "yes or no"
+    if not is_numeric_dtype(values):
+        return "text"
+    return "count" if is_integer_dtype(values) or column in _COUNTS else "1"
 
 
 def archive(

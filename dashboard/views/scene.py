@@ -18,18 +18,25 @@ from fedpca_core.arrays import Array
 from fedpca_core.attacks.registry import ATTACKS
 from fedpca_core.errors import InvalidInput
 from fedpca_core.findings import Status, Target, in_short, lasting
+from fedpca_core.questions.attack.figures.records import caption
 from fedpca_core.questions.catalogue import NEXT_STEPS
 from fedpca_core.questions.home.dials import onward
 from fedpca_core.questions.home.scene import LivePicture, Scene, bearable
 from fedpca_core.questions.home.settings import SceneSettings
-from fedpca_core.questions.home.story import CHAPTERS, FAIR, NEVER
-from fedpca_core.questions.home.words import angle, degrees, things, who
+from fedpca_core.questions.home.story import (
+    CHAPTERS,
+    FAIR,
+    NEVER,
+    angle,
+    degrees,
+    things,
+    who,
+)
 from fedpca_core.settings import plural, short
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Images, Mark, Panel, to_uint8
 from fedpca_core.study.parts import names
 from fedpca_core.study.pca_settings import IMAGES
 from fedpca_core.study.pictures import frames, mosaic, sheet
-from fedpca_core.study.said import caption
 
 #: Records in a row where three pictures stand side by side.
 WIDE = 8

@@ -11,7 +11,7 @@ from dashboard.shell.navigation import door
 from dashboard.views import classroom
 from fedpca_core.questions.home.scene import LivePicture, Scene
 from fedpca_core.questions.home.settings import FREE, STEPS, SceneSettings
-from fedpca_core.questions.home.story import CHAPTERS, NEVER, Chapter, told
+from fedpca_core.questions.home.story import CHAPTERS, NEVER, Chapter
 from fedpca_core.study.parts import names
 
 #: Where a session keeps what was guessed in each step.
@@ -57,7 +57,7 @@ def _go(controls: Controls[SceneSettings], step: str) -> None:
     keep = {"lecture": False, "hide": (), "section": "scene", "autoplay": True}
     kept = {name: controls.values.get(name, default) for name, default in keep.items()}
     shown = step in st.session_state.get(GUESSES, {})
-    controls.open(SceneSettings(**{**told(CHAPTERS[step]), **kept, "step": step, "shown": shown}))
+    controls.open(SceneSettings(**{**CHAPTERS[step].sets, **kept, "step": step, "shown": shown}))
 
 
 def guessed(chapter: Chapter | None) -> str | None:

@@ -13,7 +13,7 @@ from fedpca_core.questions.check import figures as check
 from fedpca_core.questions.converge import figures as converge
 from fedpca_core.questions.home.scene import Scene
 from fedpca_core.questions.home.settings import SceneSettings
-from fedpca_core.questions.home.words import angle, who
+from fedpca_core.questions.home.story import angle, who
 from fedpca_core.questions.papers import page as papers
 from fedpca_core.questions.personalise import figures as personalise
 from fedpca_core.questions.privacy import figures as privacy

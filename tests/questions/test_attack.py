@@ -245,7 +245,7 @@ def test_what_personalised_uploads_give_away_is_told_in_tables() -> None:
 @pytest.mark.parametrize("method", ["fedpg", "personal", "one_shot"])
 def test_models_lead_to_the_matrix_and_the_matrix_to_the_records(method: str) -> None:
     found = outcome(from_models(method))
-    assert found is not None and found.certified, found
+    assert found is not None and found.taken.certified, found
     assert found.exact == found.size.records and found.error < 1e-8
     np.testing.assert_allclose(found.recovered, found.truth, atol=1e-9)
 

@@ -12,7 +12,7 @@ from fedpca_core.algorithms.registry import COMPARED
 from fedpca_core.questions.home.dials import COARSE, DIALS, DialCurves, NextSteps, at, onward
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.home.settings import SceneSettings
-from fedpca_core.questions.home.words import degrees
+from fedpca_core.questions.home.story import degrees
 from fedpca_core.steps import outcome
 
 STUDY = DialCurves()

@@ -37,8 +37,10 @@ def recovered(**changes: Any) -> RecordsTaken:
 def test_the_first_message_gives_every_record_and_a_certificate() -> None:
     found = recovered()
     one = found.found["ssi"]
-    assert one.certified == 1 and one.exact == found.records == 10
-    assert one.certificate.largest_distance < 1e-6 and one.certificate.log10_chance < -12
+    assert one.taken.round == 1 and one.exact == found.records == 10
+    assert (
+        one.taken.certificate.largest_distance < 1e-6 and one.taken.certificate.log10_chance < -12
+    )
     assert one.directions[:2].tolist() == [0, 10]
     np.testing.assert_allclose(one.held[1], found.truth, atol=1e-6)
     assert one.received.shape[:2] == (11, 10)
@@ -47,7 +49,7 @@ def test_the_first_message_gives_every_record_and_a_certificate() -> None:
 @pytest.mark.parametrize("method", ["local_power", "block_krylov"])
 def test_other_products_give_them_too(method: str) -> None:
     one = recovered(attacked=(method,)).found[method]
-    assert one.certified is not None and one.exact == 10
+    assert one.taken.round is not None and one.exact == 10
 
 
 def test_what_is_sent_once_is_taken_apart_where_it_is_the_matrix() -> None:
@@ -59,7 +61,7 @@ def test_what_is_sent_once_is_taken_apart_where_it_is_the_matrix() -> None:
         **dict.fromkeys(("ssi", "one_shot_stacked", "one_shot"), 10), "centralized": 60,
     }  # fmt: skip
     few = recovered(once=("one_shot_stacked",), components=9).found["one_shot_stacked"]
-    assert few.certified is None
+    assert few.taken.round is None
 
 
 def test_a_spectrum_is_stood_in_for_by_digits() -> None:
@@ -67,7 +69,7 @@ def test_a_spectrum_is_stood_in_for_by_digits() -> None:
     assert stand_in(spectrum).problem == "digits" and stand_in(SMALL) is SMALL
     found = outcome(ClientRecords().run(spectrum))
     assert found is not None and found.stands_in and found.records == 30
-    assert found.found["ssi"].certified == 3 and found.found["ssi"].exact == 30
+    assert found.found["ssi"].taken.round == 3 and found.found["ssi"].exact == 30
 
 
 @pytest.mark.parametrize(
@@ -81,14 +83,14 @@ def test_a_spectrum_is_stood_in_for_by_digits() -> None:
 )
 def test_what_stops_it(changes: dict[str, Any]) -> None:
     (one,) = recovered(**changes).found.values()
-    assert one.certified is None and one.exact == 0
+    assert one.taken.round is None and one.exact == 0
 
 
 @pytest.mark.parametrize("changes", [{}, {"grid_known": False}])
 def test_a_mean_kept_back_leaves_every_difference(changes: dict[str, Any]) -> None:
     one = recovered(mean_known=False, **changes).found["ssi"]
-    assert one.differences and one.certified == 1 and one.exact == 10
-    assert one.certificate.log10_chance < -12
+    assert one.taken.differences and one.taken.round == 1 and one.exact == 10
+    assert one.taken.certificate.log10_chance < -12
     assert one.held[1].min() == 0.0
 
 
@@ -96,7 +98,7 @@ def test_what_came_is_shown_before_it_is_taken_apart() -> None:
     steps = [step.result for step in ClientRecords().run(SMALL) if step.result is not None]
     first = steps[0].found["ssi"]
     assert first.findings[-1][1].status is Status.NOT_TRIED
-    assert first.certified is None and first.received[1].std() > 0
+    assert first.taken.round is None and first.received[1].std() > 0
     assert steps[-1].found["ssi"].findings[-1][1].status is Status.OPEN
     masked = replace(SMALL, attacked=("faps",), unmask=True)
     begun = next(step.result for step in ClientRecords().run(masked) if step.result is not None)
@@ -119,26 +121,26 @@ def test_colluders_and_changing_participants_undo_secure_aggregation() -> None:
     assert told.found["ssi"].exact == 10
     alone = {"clients": 2, "participation": 0.5, "rounds": 20}
     changing = recovered(secure_aggregation=True, **alone).found["ssi"]
-    assert changing.certified is not None and changing.exact == 10
+    assert changing.taken.round is not None and changing.exact == 10
 
 
 def test_masked_messages_are_replayed_and_taken_apart(monkeypatch) -> None:
     monkeypatch.setitem(LIVE_RESOLUTION, "digits", 4)
     small: dict[str, Any] = {"components": 3, "records_per_client": 8.0, "attacked": ("faps",)}
-    assert recovered(**small).found["faps"].certified is None
+    assert recovered(**small).found["faps"].taken.round is None
     one = recovered(**small, unmask=True).found["faps"]
-    assert one.attack == "replay" and one.certified == 10 and one.exact == 8
+    assert one.attack == "replay" and one.taken.round == 10 and one.exact == 8
 
 
 def test_few_masked_records_are_replayed_among_all_pixels() -> None:
     one = recovered(attacked=("faps",), unmask=True, budget=100).found["faps"]
-    assert one.attack == "replay" and one.certified == one.exact == 10
+    assert one.attack == "replay" and one.taken.round == one.exact == 10
 
 
 def test_records_that_joined_between_two_runs_are_read_off_sums() -> None:
     found = recovered(records_per_client=np.inf, joined=24, secure_aggregation=True, rounds=20)
     one = found.found["ssi"]
-    assert found.records == one.exact == 24 and one.certified is not None
+    assert found.records == one.exact == 24 and one.taken.round is not None
 
 
 def test_more_cannot_join_than_there_are() -> None:
@@ -148,7 +150,7 @@ def test_more_cannot_join_than_there_are() -> None:
 
 def test_a_grid_that_is_not_announced_is_found_among_the_usual_ones() -> None:
     one = recovered(grid_known=False).found["ssi"]
-    assert one.step == 1 / 16 and one.exact == 10
+    assert one.taken.step == 1 / 16 and one.exact == 10
     assert list(USUAL_STEPS) == sorted(USUAL_STEPS, reverse=True)
 
 

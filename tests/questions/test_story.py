@@ -96,7 +96,7 @@ def test_sums_hide_the_client_and_not_who_joins():
 def test_the_price_is_read_off_the_errors_at_every_budget():
     prices = tables("7")["prices"]
     assert list(prices["epsilon"]) == list(SceneSettings.parameters()["epsilon"].grid)
-    good = fair(prices)
+    good = fair(tables("7"))
     angles = off(prices["sin_theta"])
     assert (angles[prices["epsilon"] >= good] <= FAIR).all()
     assert angles[prices["epsilon"] < good].iloc[-1] > FAIR

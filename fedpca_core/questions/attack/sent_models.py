@@ -5,7 +5,7 @@ has features (features + 1)/2 unknowns. One-shot averaging's eigenvectors are re
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import pandas as pd
 
 from fedpca_core.algorithms import FedPG, OneShot, PersonalizedPCA
 from fedpca_core.arrays import AnyArray
+from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.problems import Problem
 from fedpca_core.problems.images import images
 from fedpca_core.problems.traffic_table import available
@@ -67,9 +68,8 @@ class FromModels:
     size: ModelSize
     #: Of the client's matrix as found, relative (simulation only).
     error: float
-    certified: bool
-    #: How it ended, in the attack's words.
-    note: str
+    #: The records, or how it ended.
+    taken: Records
     #: Recovered records that are the private ones (simulation only).
     exact: int
     #: (records, rows, columns) float in [0, 1]: Private (simulation only).
@@ -87,23 +87,23 @@ def from_models(method: str) -> Part[FromModels]:
     assert problem.blocks is not None and problem.announced is not None
     private = problem.blocks[0]
     truth = private @ private.T / private.shape[1]
-    nothing = FromModels(size, 1.0, False, "", 0, pictures.tiles(private, problem), None)
     yield Step(0.0, "Solving the uploads for the client's matrix")
     algorithm = _ALGORITHMS[method](size.components, problem)
     view = simulate(problem, algorithm, rounds=size.rounds).transcript
     deployment = deployment_of(problem, algorithm, ConvergeSettings(), 0, rounds=size.rounds)
     tried = yield from part(trial(view, deployment), 0.0, 1.0)
-    states, found = tried.best[1], tried.ended
-    if not states or states[-1].whole is None:
-        return replace(nothing, note=" ".join(tried.refused.values()))
-    ordered, cells = pictures.beside(tried.certified, private, problem)
+    states, taken, error = tried.best[1], Records(False, " ".join(tried.refused.values())), 1.0
+    if states and states[-1].whole is not None:
+        taken = tried.ended
+        error = float(np.linalg.norm(states[-1].matrix - truth) / np.linalg.norm(truth))
+    ordered, cells = pictures.beside(taken, private, problem)
     known = None if ordered is None else ordered - subtracted(problem)[:, None]
-    return replace(
-        nothing,
-        error=float(np.linalg.norm(states[-1].matrix - truth) / np.linalg.norm(truth)),
-        certified=found is not None and found.certified,
-        note="" if found is None else found.note,
+    return FromModels(
+        size,
+        error,
+        taken,
         exact=int(cells.all(axis=0).sum()),
+        truth=pictures.tiles(private, problem),
         recovered=None if known is None else pictures.tiles(known, problem),
     )
 
@@ -161,6 +161,6 @@ class SentModels(Study[AttackSettings, SentModel]):
             tables = other[0].tables(result.read, other[1])
         if result.records is not None:
             one = result.records
-            told = {"matrix_error": one.error, "certified": one.certified, "exact": one.exact}
+            told = {"matrix_error": one.error, "certified": one.taken.certified, "exact": one.exact}
             tables["records"] = pd.DataFrame([vars(one.size) | told])
         return tables

@@ -1,17 +1,18 @@
 """What the leak check shows: what is known of every target, and what stops it at which cost."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
 
 from fedpca_core.algorithms.registry import ATTACKABLE, METHODS
-from fedpca_core.findings import Status, priced
+from fedpca_core.attacks.registry import ATTACKS
+from fedpca_core.findings import TARGETS, Finding, Status, priced
 from fedpca_core.questions.check.settings import CheckSettings
 from fedpca_core.questions.check.study import DEFENCES, Checked, LeakCheck, meant
 from fedpca_core.questions.which.figures import trusted
 from fedpca_core.settings import Settings, plural, short, size
 from fedpca_core.shares import SURE
-from fedpca_core.study import said
 from fedpca_core.study.panels import Curve, Panel
 from fedpca_core.study.parts import Caption, Chart, Link, Note, Parts, Section, Table, names, words
 from fedpca_core.study.pca_settings import AttackSettings
@@ -29,7 +30,7 @@ def checked(found: Checked, settings: Settings) -> Parts:
     deployment = found.settings
     if settings.kind == deployment.kind:
         yield from _answered(found, deployment)
-    if len(found.defences) == len(LeakCheck().pieces(deployment)) and said.leaks(found.findings):
+    if len(found.defences) == len(LeakCheck().pieces(deployment)) and leaks(found.findings):
         yield Note(stopped(found.defences, deployment), kind="remedy")
     if len(found.defences):
         yield Chart("leak_check_view", [left(found.defences)])
@@ -40,9 +41,17 @@ def checked(found: Checked, settings: Settings) -> Parts:
 
 
 def _answered(found: Checked, settings: CheckSettings) -> Parts:
-    leaks = said.leaks(found.findings)
-    yield Note(said.sentence(found.findings), kind="remedy" if leaks else "note")
-    yield said.table(found.findings, "What is known of every target")
+    yield Note(sentence(found.findings), kind="remedy" if leaks(found.findings) else "note")
+    rows = [
+        {
+            "What": TARGETS[one.target],
+            "Status": str(one.status),
+            "The server": one.words,
+            "Attack": ATTACKS[one.attack].title if one.attack else "–",
+        }
+        for one in found.findings
+    ]
+    yield Table(pd.DataFrame(rows), "What is known of every target")
     if not found.draws:
         yield Caption(words("check-too-large"))
     else:
@@ -53,6 +62,21 @@ def _answered(found: Checked, settings: CheckSettings) -> Parts:
         yield Caption(words("check-formal"))
     if len(found.defences):
         yield Section("What stops it, at which cost", words("check-defences"))
+
+
+def sentence(findings: Sequence[Finding]) -> str:
+    """All findings in a line, by status, the worst first."""
+    said = []
+    for status, lead in names("finding-leads").items():
+        targets = [TARGETS[one.target].lower() for one in findings if str(one.status) == status]
+        if targets:
+            said.append(f"{lead}: {'; '.join(targets)}.")
+    return " ".join(said)
+
+
+def leaks(findings: Sequence[Finding]) -> bool:
+    """Whether any target is open, whole or in part."""
+    return any(one.status in (Status.OPEN, Status.PARTLY) for one in findings)
 
 
 def stopped(table: pd.DataFrame, settings: CheckSettings) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.home.scene import LivePicture
 from fedpca_core.questions.home.settings import SceneSettings
-from fedpca_core.questions.home.words import degrees
+from fedpca_core.questions.home.story import degrees
 from fedpca_core.settings import Parameter
 from fedpca_core.steps import Run, Step, part
 from fedpca_core.study import Cost, OwnData, Study

@@ -28,8 +28,7 @@ from fedpca_core.questions import costs
 from fedpca_core.questions.attack.client_trial import ClientTrial, client_trial, problems, said
 from fedpca_core.questions.attack.records import pictures as drawn
 from fedpca_core.questions.home.settings import SceneSettings
-from fedpca_core.questions.home.story import CHAPTERS, FAIR
-from fedpca_core.questions.home.words import degrees
+from fedpca_core.questions.home.story import CHAPTERS, FAIR, degrees
 from fedpca_core.remembered import Remembered
 from fedpca_core.settings import short
 from fedpca_core.steps import Part, Run, Step, changed, outcome, part
@@ -44,7 +43,9 @@ THUMBNAILS = 4
 TILES, LEARNT, POINTS = 10, 6, 400
 #: A federation that bears a budget, and the least budget that it bears.
 BEARABLE: Mapping[str, Any] = {
-    name: value for name, value in CHAPTERS["7"].sets.items() if name not in ("epsilon", "price")
+    name: value
+    for name, value in CHAPTERS["7"].sets.items()
+    if name not in ("epsilon", "price", "versus")
 }
 BORNE = 10.0
 _offers: Remembered[Bearable] = Remembered(64)
@@ -446,8 +447,8 @@ def _with_records(
     """With the findings, and the records in the place of directions once they are certified."""
     found = trial.trial
     scene = replace(scene, findings=tuple(said(found, k) for k in range(len(scene.metrics))))
-    taken = found.certified
-    if taken is None or taken.round is None or taken.values is None:
+    taken = found.ended
+    if taken.round is None or taken.values is None:
         return scene
     problem = problem.unperturbed
     assert problem.blocks is not None

@@ -1,8 +1,10 @@
-"""The story in seven steps: what each sets, tells and asks, and the sentence in which it ends.
+"""How the live picture speaks, and the story in seven steps: what each sets, tells and asks, and
+the sentence in which it ends.
 
 Every sentence is made of the tables of the run that is on show, whatever the reader has changed.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,7 +13,6 @@ from typing import Any, Literal
 import pandas as pd
 
 from fedpca_core.questions.home.settings import ALONE, SceneSettings
-from fedpca_core.questions.home.words import angle, degrees, known, things, who, within
 from fedpca_core.questions.privacy.settings import PrivacySettings
 from fedpca_core.settings import Settings, plural, said_in, short
 from fedpca_core.study.facts import Facts
@@ -23,8 +24,46 @@ from fedpca_core.study.preset import Preset
 NEAR, FAIR = 1.0, 20.0
 #: The guess that it does not happen, and all that one run can say of that.
 NEVER = "not in this run"
+_THINGS = {"digits": "digits", "fashion_mnist": "garments", "olivetti": "faces", "table": "rows"}
 Tables = Mapping[str, pd.DataFrame]
 Opens = Callable[[SceneSettings], Settings]
+
+
+def things(settings: ConvergeSettings) -> str:
+    return _THINGS.get(settings.problem, "images")
+
+
+def who(settings: ConvergeSettings, facts: Facts | None = None) -> str:
+    """The client under attack, counted from 0 as in settings; with its name where facts know it."""
+    return f"client {settings.client}" if facts is None else facts.client(settings.client)
+
+
+def degrees(sine: float) -> float:
+    return math.degrees(math.asin(min(max(sine, 0.0), 1.0)))
+
+
+def angle(sine: float) -> str:
+    """The largest angle to the true subspace, in degrees while one can see it."""
+    found = degrees(sine)
+    return f"{found:.1f}°" if found >= 0.05 else f"{short(found, 1)}°"
+
+
+def within(table: pd.DataFrame, limit: float, column: str = "round") -> float | None:
+    """From which round, or ε, on the answer stays within so many degrees; None if from none."""
+    far = table["sin_theta"].map(degrees) > limit
+    near = table[column][~far[::-1].cummax()[::-1]]
+    return near.iloc[0].item() if len(near) else None
+
+
+def known(tables: Tables) -> float | None:
+    """The first round after which the server has every record; None if none."""
+    rounds = tables["rounds"]
+    return next(iter(rounds["round"][rounds["records_held"] > 0]), None)
+
+
+def fair(tables: Tables) -> float | None:
+    """From which ε on the answer is fair; None if from none, or where no prices were asked for."""
+    return within(tables["prices"], FAIR, "epsilon") if "prices" in tables else None
 
 
 @dataclass(frozen=True)
@@ -41,12 +80,12 @@ class Chapter:
     door: str
     found: str = words("story-found")
     missed: str = ""
-    #: Fields of `SceneSettings` that differ from the way the page opens.
+    #: Fields of `SceneSettings` that differ from the way the page opens: it tells of one method.
     sets: Mapping[str, Any] = field(default_factory=dict)
     #: {"round", "epsilon"}: What is guessed: after which message, or from which ε on.
     guess: Literal["round", "epsilon"] = "round"
     #: What a right guess is, from the tables of the run; None if it does not happen.
-    answer: Callable[[Tables], float | None] = lambda tables: known(tables["rounds"])
+    answer: Callable[[Tables], float | None] = known
     #: What stands beside the records: a step before the attack is asked for does not show it.
     shows: Literal["attack", "answer"] = "attack"
     #: Terms that are used for the first time, each with a small picture.
@@ -55,7 +94,7 @@ class Chapter:
     @property
     def settings(self) -> SceneSettings:
         """The step as it opens."""
-        return SceneSettings(**told(self), step=self.key)
+        return SceneSettings(**self.sets, step=self.key)
 
     def options(self, settings: SceneSettings) -> tuple[str, ...]:
         """What may be guessed, in order; that it does not happen comes last."""
@@ -110,11 +149,6 @@ class Chapter:
         )
 
 
-def told(chapter: Chapter) -> Mapping[str, Any]:
-    """Every field that a step sets: it tells of one method."""
-    return {"versus": ALONE, **chapter.sets}
-
-
 def _attack(settings: SceneSettings, **changes: Any) -> AttackSettings:
     return replace(settings.carried(AttackSettings), attacked=(settings.method,), **changes)
 
@@ -123,19 +157,12 @@ def _priced(tables: Tables, settings: SceneSettings) -> str:
     said = names("story-prices")
     if "prices" not in tables:
         return said["off"].format(label=settings.parameters()["price"].label)
-    prices, good = tables["prices"].set_index("epsilon")["sin_theta"], fair(tables["prices"])
+    prices, good = tables["prices"].set_index("epsilon")["sin_theta"], fair(tables)
     told = {"least": short(prices.index[0]), "fair": f"{FAIR:g}"}
     told |= {"first": angle(prices.iloc[0]), "last": angle(prices.iloc[-1])}
     if good is None:
         return said["none"].format(**told)
     return said["from"].format(good=short(good), **told)
-
-
-def fair(prices: pd.DataFrame) -> float | None:
-    """The smallest ε from which on the answer stays within `FAIR` degrees; None if none."""
-    far = prices["sin_theta"].map(degrees) > FAIR
-    good = prices["epsilon"][~far[::-1].cummax()[::-1]]
-    return float(good.iloc[0]) if len(good) else None
 
 
 #: Where each step goes deeper.
@@ -151,21 +178,22 @@ _OPENS: Mapping[str, Opens] = {
 #: What a right guess is, but where it is when the records are known.
 _ANSWERS: Mapping[str, Callable[[Tables], float | None]] = {
     "story-1": lambda tables: within(tables["rounds"], NEAR),
-    "story-7": lambda tables: fair(tables["prices"]) if "prices" in tables else None,
+    "story-7": fair,
 }
 
 
 def _chapter(name: str) -> Chapter:
     """A step as `words.toml` has it: its sentences, and the fields that it sets."""
-    sets = {key: one for key, one in said_in("words")[name].items() if not isinstance(one, str)}
+    changes = {key: one for key, one in said_in("words")[name].items() if not isinstance(one, str)}
     answer = {"answer": _ANSWERS[name]} if name in _ANSWERS else {}
     texts = {**names(name)}
-    return Chapter(name.removeprefix("story-"), _OPENS[name], **texts | sets | answer)
+    sets = {"versus": ALONE, **changes.pop("sets", {})}
+    return Chapter(name.removeprefix("story-"), _OPENS[name], **texts | changes | answer, sets=sets)
 
 
 STORY = tuple(map(_chapter, _OPENS))
 CHAPTERS: Mapping[str, Chapter] = {chapter.key: chapter for chapter in STORY}
-SceneSettings.story.update({chapter.key: told(chapter) for chapter in STORY})
+SceneSettings.story.update({chapter.key: chapter.sets for chapter in STORY})
 
 PRESETS: tuple[Preset, ...] = tuple(
     Preset(f"story-{chapter.key}", chapter.title, chapter.filled(chapter.asked, chapter.settings),

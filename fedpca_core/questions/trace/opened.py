@@ -131,11 +131,9 @@ class OpenedRun(Study[OpenedSettings, Opened]):
         clients = yield from part(_everybody(view, deployment, found, effort), 0.5, 1.0)
         states = found.shown
         states += [states[-1]] * (trace.rounds + 1 - len(states))
-        taken = found.certified
         records = None
-        if taken is not None and taken.values is not None:
+        if (values := found.ended.values) is not None:
             # Without a mean nothing tells a record from its negative; counts have positive sums.
-            values = taken.values
             records = pd.DataFrame((values * np.where(values.sum(axis=0) < 0, -1.0, 1.0)).T)
         return Opened(
             facts=_facts(trace, found),
@@ -149,7 +147,7 @@ class OpenedRun(Study[OpenedSettings, Opened]):
             clients=clients,
             matrices=np.stack([shrunk(one.matrix[None])[0] for one in states]),
             records=records,
-            certified=None if taken is None else taken.round,
+            certified=found.ended.round,
         )
 
     def tables(self, result: Opened, settings: OpenedSettings) -> dict[str, pd.DataFrame]:

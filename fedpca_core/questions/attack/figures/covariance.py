@@ -9,7 +9,7 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.attack.reconstruction import ClientReconstruction, Reconstructed
 from fedpca_core.questions.attack.replay import Replayed
-from fedpca_core.questions.home.words import angle
+from fedpca_core.questions.home.story import angle
 from fedpca_core.settings import short
 from fedpca_core.study import parts, pictures
 from fedpca_core.study.facts import data_note

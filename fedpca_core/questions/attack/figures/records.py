@@ -7,19 +7,18 @@ import numpy as np
 
 from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.arrays import AnyArray
-from fedpca_core.findings import Status
+from fedpca_core.findings import Finding, Status, in_short
 from fedpca_core.questions.attack.differencing import NewcomersRead, OneMoreRecord
 from fedpca_core.questions.attack.records import at_risk
 from fedpca_core.questions.attack.records.pictures import SHOWN
 from fedpca_core.questions.attack.records.study import MethodRecords, RecordsTaken, stand_in
 from fedpca_core.questions.attack.sent_models import FromModels
-from fedpca_core.questions.home.words import things
+from fedpca_core.questions.home.story import things
 from fedpca_core.settings import plural, short
 from fedpca_core.study import parts
 from fedpca_core.study.panels import Baseline, Curve, Heat, Images, Panel, plot
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import lasting, row, sheet
-from fedpca_core.study.said import caption
 from fedpca_core.study.sweep import Swept
 
 #: The title of what became of the messages.
@@ -59,11 +58,14 @@ def headline(method: str, result: RecordsTaken, settings: AttackSettings) -> str
     if records.status is not Status.OPEN:
         of_matrix = f"; the matrix: {matrix.words}" if matrix is not records else ""
         return f"**{title}**: the records: {records.words}{of_matrix}."
-    what = "every difference between the" if one.differences else "all"
+    taken = one.taken
+    what = "every difference between the" if taken.differences else "all"
     whose = "that joined" if settings.joined else f"of {result.facts.client(settings.client)}"
-    guess = "" if one.step is None else f", the step of its grid, {one.step:.4g}, found by trial"
+    guess = (
+        "" if taken.step is None else f", the step of its grid, {taken.step:.4g}, found by trial"
+    )
     return (
-        f"**{title}**: after round {one.certified} the server has **{what} {result.records} "
+        f"**{title}**: after round {taken.round} the server has **{what} {result.records} "
         f"{things(stand_in(settings))} {whose}**, certified{guess}; in truth "
         f"{one.exact} of {result.records} are exact."
     )
@@ -71,7 +73,8 @@ def headline(method: str, result: RecordsTaken, settings: AttackSettings) -> str
 
 def _verdict(method: str, one: MethodRecords, result: RecordsTaken) -> str:
     matrix, records = one.findings[-1]
-    common = " " + parts.words("records-differences") if one.differences else ""
+    less = one.taken.differences and one.taken.certified
+    common = " " + parts.words("records-differences") if less else ""
     price = f" The price: the answer is off by a sine of {short(one.answer, 2)} (simulation only)."
     return (
         f"**{METHODS[method].title}**, the matrix: {matrix.words}. The records: {records.words}. "
@@ -81,14 +84,14 @@ def _verdict(method: str, one: MethodRecords, result: RecordsTaken) -> str:
 
 def _obstacle(one: MethodRecords, result: RecordsTaken) -> str:
     """What stood in the way, where the finding does not say it, and what to try."""
-    if one.certified is not None:
+    if one.taken.round is not None:
         return ""
     if result.facts.guarantee is not None:
         epsilon = short(round(result.facts.guarantee.epsilon, 3))
         return f"The matrix carries noise at the source, ε = {epsilon}."
     if result.records > result.facts.features:
         return parts.words("records-many", result=result)
-    return one.note
+    return one.taken.note
 
 
 def rows(result: RecordsTaken, settings: AttackSettings, rounds: int) -> list[list[Images]]:
@@ -119,6 +122,18 @@ def _row(method: str, result: RecordsTaken, settings: AttackSettings) -> list[Im
     ]
 
 
+def caption(matrix: Finding, records: Finding) -> str:
+    """What a picture of the server's belief shows, from the findings of matrix and records."""
+    if records.status is Status.OPEN and records.figure is not None:
+        return f"certified: all {records.figure}"
+    if matrix.status is Status.PROVED_CLOSED:
+        return "nothing has been sent"
+    if matrix.figure is not None:
+        directions = f"{plural(np.round(matrix.figure.value), 'direction')}, drawn as pictures"
+        return f"{directions}; records: {in_short(records)}"
+    return f"read as products: a mask; records: {in_short(records)}"
+
+
 def _private(truth: AnyArray, said: str) -> Images:
     side = "The client's private records side by side."
     return sheet("The private records", truth[None], [said], side, simulation_only=True)
@@ -129,7 +144,7 @@ def of_models(found: FromModels) -> parts.Parts:
     size = found.size
     yield f"**And on to the records**, on digits of {size.side} × {size.side} pixels"
     if found.recovered is None:
-        yield parts.Note(f"The server has no record. {found.note}")
+        yield parts.Note(f"The server has no record. {found.taken.note}")
         return
     uploads = "one upload" if size.rounds == 1 else f"{size.rounds} uploads"
     told = {"components": plural(size.components, "component"), "error": short(found.error, 1)}

@@ -74,14 +74,14 @@ def padded(pictures: AnyArray, count: int) -> AnyArray:
     return np.pad(pictures, ((0, few), (0, 0), (0, 0)), constant_values=0.5)
 
 
-def beside(taken: Records | None, private: Array, truth: Problem) -> tuple[Array | None, BoolArray]:
+def beside(taken: Records, private: Array, truth: Problem) -> tuple[Array | None, BoolArray]:
     """Certified records in the order of the private ones, and which of their values are these.
 
     Both (features, records); with the mean, or above the smallest value of each feature where only
     differences are known. None where nothing is certified (simulation only).
     """
     assert truth.announced is not None
-    if taken is None or taken.whole is None:
+    if taken.whole is None:
         return None, np.zeros(private.shape, dtype=bool)
     grid = truth.announced.grid[:, None]
     values: Array = np.asarray(taken.whole * (grid if taken.step is None else taken.step))

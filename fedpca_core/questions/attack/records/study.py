@@ -11,7 +11,7 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS, replayable
 from fedpca_core.arrays import AnyArray, Array, BoolArray, IntArray
 from fedpca_core.attacks.attack import arrived, unpacked
-from fedpca_core.attacks.lattice.certificate import Certificate
+from fedpca_core.attacks.lattice.records import Records
 from fedpca_core.errors import InvalidInput, check_client, require
 from fedpca_core.findings import Finding
 from fedpca_core.problems import Problem
@@ -39,19 +39,11 @@ class MethodRecords:
     attack: str
     #: After every round: of the client's matrix (or the sum), and of its records.
     findings: tuple[tuple[Finding, Finding], ...]
-    #: Round after which the records are known and proved.
-    certified: int | None
-    #: How it ended, in the attack's words.
-    note: str
-    #: Why to believe it, where there is reason to.
-    certificate: Certificate | None
-    #: The step of the grid where the server had to guess it.
-    step: float | None
+    #: The records, or how the attack on them ended. Where only their differences are known, those
+    #: above the smallest value of each feature are shown.
+    taken: Records
     #: Recovered records that are the private ones, value for value (simulation only).
     exact: int
-    #: Whether only differences are known, because the mean is not: shown are the records above the
-    #: smallest value of each feature.
-    differences: bool
     #: Sine of the largest angle that the method's own answer is off by (simulation only).
     answer: float
     #: (rounds + 1,) int: Of what came in a round; the first `pictures.SHOWN` of them are shown.
@@ -160,20 +152,21 @@ class ClientRecords(Study[AttackSettings, RecordsTaken]):
         return result()
 
     def tables(self, result: RecordsTaken, settings: AttackSettings) -> dict[str, pd.DataFrame]:
-        found, proofs = result.found, [one.certificate for one in result.found.values()]
+        found, taken = result.found, [one.taken for one in result.found.values()]
+        proofs = [one.certificate for one in taken]
         summary = pd.DataFrame(
             {
                 "method": [METHODS[method].title for method in found],
                 "attack": [one.attack for one in found.values()],
                 "records": result.records,
                 "certified_after_round": [
-                    math.nan if one.certified is None else one.certified for one in found.values()
+                    math.nan if one.round is None else one.round for one in taken
                 ],
                 "largest_distance": [getattr(one, "largest_distance", math.nan) for one in proofs],
                 "log10_chance": [getattr(one, "log10_chance", math.nan) for one in proofs],
                 "unique": [getattr(one, "unique", False) for one in proofs],
                 "exact": [one.exact for one in found.values()],
-                "differences_only": [one.differences for one in found.values()],
+                "differences_only": [one.differences and one.certified for one in taken],
                 "method_sine": [one.answer for one in found.values()],
             }
         )
@@ -192,14 +185,14 @@ class ClientRecords(Study[AttackSettings, RecordsTaken]):
 
 def _described(seen: ClientTrial, truth: Problem, private: Array) -> MethodRecords:
     trial, mean = seen.trial, subtracted(truth)[:, None]
-    best, found = trial.certified, trial.ended
-    ordered, cells = pictures.beside(best, private, truth)
+    taken = trial.ended
+    ordered, cells = pictures.beside(taken, private, truth)
     image, states = truth.image_shape is not None, trial.shown
     shape, shown = pictures.shape_of(truth), min(pictures.SHOWN, private.shape[1])
     held = [pictures.eigen_tiles(state.factor, shown, shape) for state in states]
-    if ordered is not None and best is not None and best.round is not None:
+    if ordered is not None and taken.round is not None:
         last = pictures.tiles(ordered[:, :shown] - mean, truth)
-        held[best.round :] = [last] * (len(held) - best.round)
+        held[taken.round :] = [last] * (len(held) - taken.round)
     arrived = [_received(seen.view, trial.client, k) for k in range(len(states))]
     widest = max(1, *(min(one.shape[1], pictures.SHOWN) for one in arrived))
     came = [
@@ -212,12 +205,8 @@ def _described(seen: ClientTrial, truth: Problem, private: Array) -> MethodRecor
         directions=np.array([state.read for state in states]),
         attack=trial.best[0],
         findings=tuple(said(trial, k) for k in range(len(states))),
-        certified=None if best is None else best.round,
-        note="" if found is None else found.note,
-        certificate=None if found is None else found.certificate,
-        step=None if best is None else best.step,
+        taken=taken,
         exact=int(cells.all(axis=0).sum()),
-        differences=best is not None and best.differences,
         answer=float(seen.table["sin_theta"].iloc[-1]),
         columns=np.array([one.shape[1] for one in arrived]),
         received=np.stack(came, dtype=np.float32) if image else nothing,
