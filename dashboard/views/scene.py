@@ -369,7 +369,7 @@ def _server(scene: Scene, settings: SceneSettings, k: int) -> str:
     told = held(scene, settings, k)[1]
     if k > 0 and _answer_only(settings):
         told = f"off by {angle(scene.sines[k])}"
-    return told + f"\n{scene.uploaded[k] / 1e3:,.0f} kB received" * (k > 0)
+    return told + f"\n{scene.metrics['bytes_up'].iloc[k] / 1e3:,.0f} kB received" * (k > 0)
 
 
 def _truth(scene: Scene, settings: SceneSettings) -> Images:

@@ -20,9 +20,9 @@ from fedpca_core.protocol.trace import Trace
 def approach(trace: Trace, problem: Problem) -> pd.DataFrame:
     """How near each round's estimate is to the centralised answer; for any method.
 
-    ``excess_loss``: Reconstruction loss per record beyond the centralised one's (simulation only).
-        The measure to look at where neighbouring eigenvalues are close: the subspace is then not
-        identifiable, but the loss is.
+    ``loss``, ``excess_loss``: Reconstruction loss per record, and that beyond the centralised one's
+        (simulation only). Look at it where neighbouring eigenvalues are close: the subspace is then
+        not identifiable, but the loss is.
     ``distance``: ``||sin Theta||_F / sqrt(components)``, in [0, 1].
     """
     components = trace.estimates.shape[-1]
@@ -35,6 +35,7 @@ def approach(trace: Trace, problem: Problem) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "round": np.arange(len(trace.estimates)),
+            "loss": float(problem.eigenvalues.sum()) - kept,
             "excess_loss": np.maximum(best - kept, 0.0),
             "distance": rest / np.sqrt(components),
         }
@@ -42,15 +43,13 @@ def approach(trace: Trace, problem: Problem) -> pd.DataFrame:
 
 
 def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
-    """Progress of a FedPE or FedPG run, one row for every ``every``-th round.
+    """Progress of a FedPE or FedPG run, one row for every ``every``-th round, with its `approach`.
 
     ``lagrangian``: Augmented Lagrangian over all clients, with f_i multiplied by N w_i.
     ``consensus``, ``stationarity``: ``sum_i ||U_i - Z||_F^2`` and ``sum_i ||grad_{U_i} L||_F^2``
         (projected on the tangent space as in the run for FedPG): the two parts of the progress
         measure P.
     ``progress``: Their sum; zero exactly when the run reaches consensus and stationarity.
-    ``loss``, ``excess_loss``: Reconstruction loss per record, and that beyond the centralised one.
-    ``distance``: ``||sin Theta||_F / sqrt(components)`` to the centralised answer, in [0, 1].
     ``dual_sum``, ``dual_size``: ``||sum_i Y_i||_F`` (0 unless a message was corrupted or Z is
         "printed"), ``max |Y_i|``.
     ``departure``: ``||Z^T Z - I||_F``.
@@ -73,8 +72,6 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
     scale = problem.clients * client_data.weights[:, None, None]
     traces = scale[:, 0, 0] * client_data.traces()
     components = trace.estimates.shape[-1]
-    target, root = problem.target(components), np.sqrt(components)
-    best = float(problem.eigenvalues[components:].sum())
     penalty = float(exchanges[0].downlink["penalty"])
     rows = []
     for round_, state in enumerate(trace.kept_states()):
@@ -91,9 +88,6 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
         value += more.sum()
         slope = smooth_gradient(products, frames) + state["dual"] + penalty * gap + pull
         slope = algorithm.project(frames, slope)
-        estimate = trace.estimates[round_]
-        kept = float(np.sum(estimate * (problem.covariance @ estimate)))
-        loss = float(problem.eigenvalues.sum()) - kept
         rows.append(
             {
                 "round": round_,
@@ -101,15 +95,12 @@ def frame(trace: Trace, problem: Problem, every: int = 1) -> pd.DataFrame:
                 "consensus": float((gap**2).sum()),
                 "stationarity": float((slope**2).sum()),
                 "progress": float((gap**2).sum() + (slope**2).sum()),
-                "loss": loss,
-                "excess_loss": max(loss - best, 0.0),
-                "distance": float(np.linalg.norm(remove_span(estimate, target))) / root,
                 "dual_sum": float(np.linalg.norm(state["dual"].sum(axis=0))),
                 "dual_size": float(np.abs(state["dual"]).max()),
                 "departure": float(np.linalg.norm(consensus.T @ consensus - np.eye(components))),
             }
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).merge(approach(trace, problem), on="round")
 
 
 def losses(traces: Array, products: Array, frames: Array) -> Array:

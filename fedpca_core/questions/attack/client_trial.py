@@ -5,7 +5,7 @@ Either by every attack that fits (`client_trial`), or by the adversary that the 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,14 +85,12 @@ def problems(
 ) -> tuple[Problem, Problem | None]:
     """The problem, and the same before some records joined where some did.
 
-    Each run releases once, with noise of its own.
-
     Raises InvalidInput: more newcomers than the client holds.
     """
     joined = settings.joined
     if joined == 0:
         return build_problem(settings, data), None
-    later = earlier = before_noise(settings, data)
+    later = before_noise(settings, data)
     assert later.blocks is not None
     held = later.blocks[settings.client].shape[1]
     require(
@@ -100,7 +98,15 @@ def problems(
         f"{joined} records cannot have joined a client that holds {held} now; choose at most "
         f"{held - 1}, or more records per client.",
     )
-    for number in range(held - 1, held - 1 - joined, -1):
+    return two_runs(later, settings, range(held - 1, held - 1 - joined, -1))
+
+
+def two_runs(
+    later: Problem, settings: ConvergeSettings, joined: Iterable[int]
+) -> tuple[Problem, Problem]:
+    """The problem with and without some records; each run releases once, with noise of its own."""
+    earlier = later
+    for number in joined:
         earlier = without_record(earlier, settings.client, number)
     if math.isinf(settings.epsilon):
         return later, earlier

@@ -1,8 +1,7 @@
 """One record joins, and two runs are subtracted: what secure aggregation does not hide."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -12,12 +11,12 @@ from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.arrays import Array
 from fedpca_core.errors import InvalidInput, require
 from fedpca_core.guarantee import Guarantee, together
-from fedpca_core.problems import Problem, without_record
+from fedpca_core.problems import Problem
 from fedpca_core.questions import costs
-from fedpca_core.questions.attack.client_trial import ADVERSARIES, RUN, adversary, read_by
+from fedpca_core.questions.attack.client_trial import ADVERSARIES, RUN, adversary, read_by, two_runs
 from fedpca_core.steps import Part, Run, Step, in_turn, part
 from fedpca_core.study import Cost, OwnData, Study, pictures, stacked
-from fedpca_core.study.build import before_noise, with_noise
+from fedpca_core.study.build import before_noise
 from fedpca_core.study.pca_settings import AttackSettings
 from fedpca_core.study.pictures import Pictures
 
@@ -93,13 +92,10 @@ class OneMoreRecord(Study[AttackSettings, NewcomersRead]):
         require(len(settings.attacked) > 0, "No method is under attack; choose at least one.")
         yield Step(0.0, "Preparing the problem")
         problem = before_noise(settings, data)
-        earlier = without_record(problem, settings.client, settings.record)
-        assert problem.blocks is not None  # without_record has refused otherwise
+        later, earlier = two_runs(problem, settings, [settings.record])
+        assert problem.blocks is not None  # it has been refused otherwise
         record = problem.blocks[settings.client][:, settings.record]
-        runs = earlier, problem
-        if not math.isinf(settings.epsilon):  # each run releases once, with noise of its own
-            runs = with_noise(earlier, settings), with_noise(problem, settings, release=1)
-        stated = [run.guarantee for run in runs if run.guarantee is not None]
+        stated = [run.guarantee for run in (earlier, later) if run.guarantee is not None]
         require(
             bool(record.any()),
             f"Record {settings.record} is zero throughout and leaves no trace in a covariance; "
@@ -110,7 +106,7 @@ class OneMoreRecord(Study[AttackSettings, NewcomersRead]):
         refusals: dict[str, str] = {}
         for method, ends in in_turn(settings.attacked):
             try:
-                reading = _read(*runs, method, settings, attack, record)
+                reading = _read(earlier, later, method, settings, attack, record)
                 found[method] = yield from part(reading, *ends)
             except InvalidInput as refusal:
                 refusals[method] = str(refusal)
@@ -157,9 +153,8 @@ def _read(
     attack: str,
     record: Array,
 ) -> Part[NewcomerRead]:
-    alone = replace(settings, starts=1)
-    first = yield from part(read_by(attack, earlier, method, alone), 0.0, 0.5)
-    second = yield from part(read_by(attack, later, method, alone), 0.5, 1.0)
+    first = yield from part(read_by(attack, earlier, method, settings), 0.0, 0.5)
+    second = yield from part(read_by(attack, later, method, settings), 0.5, 1.0)
     counts = [attacks.records_behind(run.view, settings.client) for run in (first, second)]
     before, after = first.estimates, second.estimates
     rounds = min(len(before), len(after))  # a method may stop earlier in one of them

@@ -58,7 +58,9 @@ def panel(comparison: Comparison, settings: ConvergeSettings) -> Panel:
     for method, line in lines.items():
         if line is None:
             continue
-        title, ended = METHODS[method].title, line.ended and axis != "round"
+        title = METHODS[method].title
+        ended = axis != "round" and method != comparison.unfinished
+        ended = ended and len(line.x) <= comparison.rounds
         middle, low, high = (
             np.maximum(one, ROUNDING) for one in (line.middle, line.lower, line.upper)
         )

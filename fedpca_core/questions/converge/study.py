@@ -47,14 +47,6 @@ COSTS: Mapping[str, Callable[[pd.DataFrame], pd.Series]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Line(Band):
-    """One method's measure along one axis: the median over the starts, and all they span."""
-
-    #: Whether the method was done before the others (it keeps its estimate).
-    ended: bool
-
-
-@dataclass(frozen=True, eq=False)
 class Comparison:
     """Metrics of every method and start."""
 
@@ -87,19 +79,21 @@ class Comparison:
         return max((len(t) - 1 for tables in self.tables.values() for t in tables), default=0)
 
     @once  # a page asks in every run, and for every visitor
-    def line(self, method: str, measure: str, axis: str) -> Line | None:
-        """What to draw of one method; None where it does not have the measure."""
+    def line(self, method: str, measure: str, axis: str) -> Band | None:
+        """What to draw of one method, its starts in a band; None where it lacks the measure.
+
+        Along the rounds one that is done before the others keeps its estimate.
+        """
         found = self.tables[method]
         shortest = min(map(len, found))
         values = np.stack([table[measure][:shortest] for table in found])
         if not np.isfinite(values).any():
             return None
         x = np.median([COSTS[axis](table)[:shortest] for table in found], axis=0)
-        ended = shortest <= self.rounds and method != self.unfinished
-        if ended and axis == "round":
+        if axis == "round" and method != self.unfinished:
             values = np.pad(values, ((0, 0), (0, self.rounds + 1 - shortest)), mode="edge")
             x = np.arange(self.rounds + 1.0)
-        return Line(x, np.median(values, axis=0), values.min(axis=0), values.max(axis=0), ended)
+        return Band(x, np.median(values, axis=0), values.min(axis=0), values.max(axis=0))
 
     def floor(self, method: str, measure: str) -> float | None:
         """Where a run ends that never rests: the median of its last fifth."""
@@ -343,17 +337,14 @@ class BudgetsAndHeterogeneity(Sweep[ConvergeSettings]):
         steps = [(eta, method) for eta in levels(settings) for method in settings.methods]
         for at, (eta, method) in enumerate(steps):
             yield Step(at / len(steps), METHODS[method].title)
-            here = replace(settings, heterogeneity=eta)
+            here, whose = replace(settings, heterogeneity=eta), ""
             try:
-                problem = build_problem(here, data)
-            except InvalidInput as refusal:
-                refused = str(refusal)  # of the data, whatever the method
-                continue
-            try:
+                problem = build_problem(here, data)  # which may refuse whatever the method
+                whose = f"{METHODS[method].title}: "
                 run = simulation(problem, method, here, start=seed, record="estimates")
                 deque(until_rest(run), 0)
             except InvalidInput as refusal:
-                refused = f"{METHODS[method].title}: {refusal}"
+                refused = f"{whose}{refusal}"
                 continue
             table = metrics.frame(run.trace(), problem)
             found[METHODS[method].title][measure_at(eta)] = float(table["sin_theta"].iloc[-1])

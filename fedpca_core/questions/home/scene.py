@@ -145,11 +145,6 @@ class Scene:
         """Of the largest angle to the truth, after every round."""
         return [float(sine) for sine in self.metrics["sin_theta"]]
 
-    @cached_property
-    def uploaded(self) -> list[float]:
-        """Bytes that the clients have sent, after every round."""
-        return [float(size) for size in self.metrics["bytes_up"]]
-
     @property
     def rounds(self) -> int:
         return len(self.metrics) - 1
@@ -195,7 +190,7 @@ class LivePicture(InPieces[SceneSettings, Scene]):
         prices = None
         if settings.price:
             prices = yield from part(_prices(settings, data), 0.0, 0.3)
-        before = stored(settings.run_key().query_string()) if data is None else None
+        same = data is None and stored().settings == settings.run_key().query_string()
         read: dict[tuple[str, ...], Scene] = {}
 
         def scene_of(found: ClientTrial) -> Scene:
@@ -207,8 +202,8 @@ class LivePicture(InPieces[SceneSettings, Scene]):
 
         def news(step: Step[ClientTrial]) -> Step[Scene]:
             scene = None if step.result is None else scene_of(step.result)
-            if scene is not None and before is not None:
-                scene = _as_before(scene, before)
+            if scene is not None and same:
+                scene = _as_before(scene, stored())
             return Step(0.3 + 0.7 * step.fraction, step.text, scene)
 
         tried = client_trial(problem, settings.method, settings, earlier)
@@ -402,7 +397,7 @@ class Stored:
 
 
 @cache
-def _kept() -> Stored:
+def stored() -> Stored:
     held: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     matrix, records = (
         Finding(
@@ -413,11 +408,6 @@ def _kept() -> Stored:
         for one in held["findings"]
     )
     return Stored(**held | {"findings": (matrix, records)})
-
-
-def stored(settings: str) -> Stored | None:
-    """The outcome for a run, given as its link, if there is one."""
-    return _kept() if _kept().settings == settings else None
 
 
 def outcome_of(scene: Scene, settings: SceneSettings) -> Stored:

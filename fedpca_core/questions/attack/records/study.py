@@ -152,23 +152,22 @@ class ClientRecords(Study[AttackSettings, RecordsTaken]):
         return result()
 
     def tables(self, result: RecordsTaken, settings: AttackSettings) -> dict[str, pd.DataFrame]:
-        found, taken = result.found, [one.taken for one in result.found.values()]
-        proofs = [one.certificate for one in taken]
+        found = result.found
         summary = pd.DataFrame(
             {
-                "method": [METHODS[method].title for method in found],
-                "attack": [one.attack for one in found.values()],
+                "method": METHODS[method].title,
+                "attack": one.attack,
                 "records": result.records,
-                "certified_after_round": [
-                    math.nan if one.round is None else one.round for one in taken
-                ],
-                "largest_distance": [getattr(one, "largest_distance", math.nan) for one in proofs],
-                "log10_chance": [getattr(one, "log10_chance", math.nan) for one in proofs],
-                "unique": [getattr(one, "unique", False) for one in proofs],
-                "exact": [one.exact for one in found.values()],
-                "differences_only": [one.differences and one.certified for one in taken],
-                "method_sine": [one.answer for one in found.values()],
+                "certified_after_round": math.nan if taken.round is None else taken.round,
+                "largest_distance": getattr(taken.certificate, "largest_distance", math.nan),
+                "log10_chance": getattr(taken.certificate, "log10_chance", math.nan),
+                "unique": getattr(taken.certificate, "unique", False),
+                "exact": one.exact,
+                "differences_only": taken.differences and taken.certified,
+                "method_sine": one.answer,
             }
+            for method, one in found.items()
+            for taken in [one.taken]
         )
         rounds = stacked(
             {
