@@ -6,7 +6,6 @@ one run may have. A command line of one's own has no limits.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from fedpca_core.errors import require
@@ -113,7 +112,5 @@ def _fewer(settings: Settings | None) -> str:
 
 def amount(number: float) -> str:
     """A rough number in two digits: 14,000."""
-    if number < 10:
-        return f"{number:.2g}"
-    digits = 10 ** (math.floor(math.log10(number)) - 1)
-    return f"{round(number / digits) * digits:,}"
+    digits = f"{number:.2g}"
+    return digits if number < 10 else f"{float(digits):,.0f}"

@@ -177,8 +177,7 @@ class ClientRecords(Study[AttackSettings, RecordsTaken]):
             }
             for method, one in found.items()
         )
-        held = {f"rows_{method}": one.table for method, one in found.items()}
-        rows = {name: table for name, table in held.items() if table is not None}
+        rows = {f"rows_{m}": one.table for m, one in found.items() if one.table is not None}
         return {"summary": summary, "rounds": rounds, **rows}
 
 
@@ -204,7 +203,7 @@ def _described(seen: ClientTrial, truth: Problem, private: Array) -> MethodRecor
         directions=np.array([state.read for state in states]),
         attack=trial.best[0],
         findings=tuple(said(trial, k) for k in range(len(states))),
-        taken=taken,
+        taken=replace(taken, attempts=()),
         exact=int(cells.all(axis=0).sum()),
         answer=float(seen.table["sin_theta"].iloc[-1]),
         columns=np.array([one.shape[1] for one in arrived]),
