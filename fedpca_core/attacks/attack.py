@@ -237,9 +237,11 @@ class Attack(Generic[R]):
     searches: bool = False
 
 
-#: Of a transcript, the deployment, the client and the effort: the belief after every round, the
-#: start first. It may raise `InvalidInput` where messages are missing.
-MatrixReading = Callable[[Transcript, Deployment, int, Effort], Part[list[Belief]]]
+#: The belief after every round, the start first.
+Beliefs = Part[list[Belief]]
+#: Of a transcript, the deployment, the client and the effort. It may raise `InvalidInput` where
+#: messages are missing.
+MatrixReading = Callable[[Transcript, Deployment, int, Effort], Beliefs]
 MatrixAttack = Attack[MatrixReading]
 #: An attack on the records is given the beliefs of the best matrix attack too.
 RecordsAttack = Attack[

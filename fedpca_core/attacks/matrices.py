@@ -13,6 +13,7 @@ import numpy as np
 from fedpca_core.arrays import Array
 from fedpca_core.attacks.attack import (
     Belief,
+    Beliefs,
     Deployment,
     Effort,
     MatrixAttack,
@@ -35,7 +36,7 @@ from fedpca_core.findings import Target, lasting
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.protocol.transcript import Transcript
 from fedpca_core.settings import plural
-from fedpca_core.steps import Part, Step
+from fedpca_core.steps import Step
 
 #: Seconds that a floating-point operation takes in small products.
 _SLOW = 1 / 8e9
@@ -47,7 +48,7 @@ _NOISY = 1e-3
 
 
 # ------------------------------------------------------------------------------- what each reads
-def _listed(states: Iterator[Belief], rounds: int) -> Part[list[Belief]]:
+def _listed(states: Iterator[Belief], rounds: int) -> Beliefs:
     found: list[Belief] = []
     for state in states:
         found.append(state)
@@ -68,9 +69,7 @@ def _round_by_round(
 def _after_each(made: Callable[[Deployment], LinearReading]) -> MatrixReading:
     """A reading that gives a matrix after every round, or the last one alone."""
 
-    def read(
-        view: Transcript, deployment: Deployment, client: int, effort: Effort
-    ) -> Part[list[Belief]]:
+    def read(view: Transcript, deployment: Deployment, client: int, effort: Effort) -> Beliefs:
         count, reading = len(view.exchanges), made(deployment)
         if effort.path:
             path = (
@@ -142,9 +141,7 @@ def _of_model(sent: dict[str, Array], deployment: Deployment, client: int) -> Be
     return None
 
 
-def _span(
-    view: Transcript, deployment: Deployment, client: int, effort: Effort
-) -> Part[list[Belief]]:
+def _span(view: Transcript, deployment: Deployment, client: int, effort: Effort) -> Beliefs:
     """Eigenvectors without sizes: the first matrix behind them whose records are certified."""
     yield Step(0.0, "Looking for whole records in the span")
     samples, mean = int(view.samples[client]), deployment.mean
@@ -219,9 +216,7 @@ def changing(view: Transcript) -> bool:
     return any(not np.array_equal(one.sum_weights > 0, first) for one in view.exchanges)
 
 
-def _replayed(
-    view: Transcript, deployment: Deployment, client: int, effort: Effort
-) -> Part[list[Belief]]:
+def _replayed(view: Transcript, deployment: Deployment, client: int, effort: Effort) -> Beliefs:
     """The public update rerun until it fits; nothing is believed of the messages until then."""
     search = Replaying(
         view,
@@ -258,9 +253,7 @@ def _replayed(
 def _solved(solve: Callable[[Transcript, Any, int], Solved]) -> MatrixReading:
     """A reading that solves all messages at once; uploads say what its method must be."""
 
-    def read(
-        view: Transcript, deployment: Deployment, client: int, effort: Effort
-    ) -> Part[list[Belief]]:
+    def read(view: Transcript, deployment: Deployment, client: int, effort: Effort) -> Beliefs:
         yield Step(0.0, "Solving the messages for the client's matrix")
         found = solve(view, deployment.algorithm, client)
         factor = factor_of(found.matrix, int(view.samples[client]), error=found.error)

@@ -18,6 +18,8 @@ from fedpca_core.settings import said_in
 FOLDER_VARIABLE = "FEDPCA_DATA"
 #: What lists the data sets and fetches them.
 COMMAND = "python -m fedpca_core data"
+#: Another folder of data files, where one is given.
+Folder = str | os.PathLike[str] | None
 _BUNDLED = "fedpca_core.problems.bundled"
 #: The folder's name below the place where a system keeps a user's data.
 _OURS = "federated-pca-laboratory"
@@ -101,7 +103,7 @@ DATA_SETS: Mapping[str, DataSet] = {
 }
 
 
-def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
+def data_folder(folder: Folder = None) -> Path:
     """The folder of data files: the one given, else the one FEDPCA_DATA names, else the user's."""
     named = os.environ.get(FOLDER_VARIABLE, "") if folder is None else os.fspath(folder)
     if named:
@@ -111,9 +113,7 @@ def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     return user_data_path(_OURS, appauthor=False)
 
 
-def find(
-    key: str, folder: str | os.PathLike[str] | None = None, *, whole: bool = False
-) -> DataFiles | None:
+def find(key: str, folder: Folder = None, *, whole: bool = False) -> DataFiles | None:
     """Where the files of a data set are: in the folder of data files, else in the package.
 
     A sample that comes along counts, unless the ``whole`` set is asked for.
@@ -133,13 +133,12 @@ def find(
 def require_here(keys: Iterable[str], *, whole: bool = False) -> None:
     """Raise `MissingData` before any work is done where a data set is missing, or a sample only."""
     for key in keys:
-        if find(key, whole=whole) is None:
-            raise MissingData(key)
+        files_of(key, whole=whole)
 
 
-def files_of(key: str, folder: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
+def files_of(key: str, folder: Folder = None, *, whole: bool = False) -> tuple[Path, ...]:
     """The files of a data set; `InvalidInput` of no such key, `MissingData` of none here."""
-    found = find(key, folder)
+    found = find(key, folder, whole=whole)
     if found is None:
         raise MissingData(key)
     return found.files

@@ -1,6 +1,5 @@
 """Image data sets, wherever their files are found, dealt to clients: pixels are features."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +11,7 @@ import numpy as np
 from fedpca_core.arrays import AnyArray, Array, IntArray
 from fedpca_core.errors import require, require_known
 from fedpca_core.problems.announced import PublicFacts, area_step
-from fedpca_core.problems.data_sets import DATA_SETS, files_of, find
+from fedpca_core.problems.data_sets import DATA_SETS, Folder, files_of, find
 from fedpca_core.problems.heterogeneity import (
     DEALT,
     ExchangeOrder,
@@ -66,14 +65,14 @@ _known: Remembered[Any] = Remembered(3)
 Images = tuple[AnyArray, AnyArray]
 
 
-def file_stamp(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[Path, int] | None:
+def file_stamp(name: str, folder: Folder = None) -> tuple[Path, int] | None:
     """The file of a data set and when it was changed, in nanoseconds; None without a file."""
     require_known("set of images", name, SOURCES)
     files = files_of(name, folder)
     return (files[0], files[0].stat().st_mtime_ns) if files else None
 
 
-def load_images(name: str, folder: str | os.PathLike[str] | None = None) -> Images:
+def load_images(name: str, folder: Folder = None) -> Images:
     """Grey images of a data set, (records, side^2) float32 in [0, 1], and their classes, int64."""
     return _read(name, file_stamp(name, folder))
 
@@ -123,7 +122,7 @@ def images(
     split: str = "even",
     nested: bool = False,
     weights: str | Sequence[float] = "records",
-    folder: str | os.PathLike[str] | None = None,
+    folder: Folder = None,
 ) -> Problem:
     """Problem whose records are images, with ``image_shape`` set and pixels scaled to [0, 1].
 

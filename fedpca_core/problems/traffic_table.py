@@ -7,7 +7,6 @@ features. Of any other table the numeric columns are the features.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ import pandas as pd
 from fedpca_core.arrays import Array, BoolArray, IntArray
 from fedpca_core.errors import InvalidInput, require, require_known
 from fedpca_core.problems.client_data import LARGEST
-from fedpca_core.problems.data_sets import files_of, find
+from fedpca_core.problems.data_sets import Folder, files_of, find
 from fedpca_core.problems.table import NAMED
 from fedpca_core.problems.table_columns import (
     cell_numbers,
@@ -194,12 +193,12 @@ def recognise(columns: Iterable[str]) -> Schema | None:
     return max(complete, key=lambda schema: len(schema.needed), default=None)
 
 
-def available(folder: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
+def available(folder: Folder = None) -> tuple[str, ...]:
     """Keys of the real data sets that can be read here; see `data_sets.data_folder`."""
     return tuple(key for key in SCHEMAS if find(key, folder) is not None)
 
 
-def load(key: str, folder: str | os.PathLike[str] | None = None) -> Traffic:
+def load(key: str, folder: Folder = None) -> Traffic:
     """Read a public data set from its Parquet copy; refused where it is not known or not here."""
     require_known("set of traffic", key, SCHEMAS)
     schema = SCHEMAS[key]

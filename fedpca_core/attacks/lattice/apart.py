@@ -23,8 +23,12 @@ USUAL_STEPS = (1.0, 0.1, 1 / 16, 0.01, 1 / 255, 1 / 1020)
 _WHOLE = 1e-3
 #: Share of the work that a guessed step gets.
 _GUESSED = 0.05
+#: A step for all features, or of each.
+Grid = float | Array
+#: How far a search has come; the last state is its result.
+Stages = Iterator[Records]
 #: One way to take a factor apart on a grid.
-Apart = Callable[[Factor, "float | Array", Deployment, float], Iterator[Records]]
+Apart = Callable[[Factor, Grid, Deployment, float], Stages]
 
 
 def take_apart(
@@ -49,7 +53,7 @@ def take_apart(
     if not factors:
         return Records(False, "")
     known = deployment.grid_known
-    grids: Sequence[float | Array] = [deployment.steps] if known else USUAL_STEPS
+    grids: Sequence[Grid] = [deployment.steps] if known else USUAL_STEPS
 
     def tried(number: int) -> Part[Records]:
         round_, factor = factors[number]
@@ -84,9 +88,7 @@ def _noisy(factor: Factor, noise: float) -> Factor:
     return replace(factor, error=max(factor.error, noise / weakest))
 
 
-def _whole(
-    factor: Factor, grid: float | Array, deployment: Deployment, work: float
-) -> Iterator[Records]:
+def _whole(factor: Factor, grid: Grid, deployment: Deployment, work: float) -> Stages:
     facts, known = deployment.records, deployment.grid_known
     assert facts is not None  # else there is no grid
     return record_stages(
@@ -99,9 +101,7 @@ def _whole(
     )
 
 
-def _differences(
-    factor: Factor, grid: float | Array, deployment: Deployment, work: float
-) -> Iterator[Records]:
+def _differences(factor: Factor, grid: Grid, deployment: Deployment, work: float) -> Stages:
     found = records_without_mean(factor, grid)
     yield found
     if found.whole is None or deployment.mean is None:
@@ -118,9 +118,7 @@ def _differences(
             return
 
 
-def _codes(
-    factor: Factor, grid: float | Array, deployment: Deployment, work: float
-) -> Iterator[Records]:
+def _codes(factor: Factor, grid: Grid, deployment: Deployment, work: float) -> Stages:
     yield records_of_codes(factor, deployment.mean, work)
 
 
