@@ -373,7 +373,7 @@ def from_table(
         own_mean=mean if scaling == "centre" else None,
         own_scale=scaling == "standardise",
         looked="" if public_schema else _LOOKED,
-        public=_taken(table, heterogeneity, "reading" in frame.attrs) if public_schema else (),
+        public=_taken(table, heterogeneity, "text" in frame.attrs) if public_schema else (),
         judged=not public_schema,
         announced=announced,
     )

@@ -43,7 +43,8 @@ def plain(frame: pd.DataFrame) -> pd.DataFrame:
     )
     found = pd.concat([cells for cells in made if cells is not None], axis=1)
     said = f"Left out, lists and no numbers: {listed(lists)}." if lists else ""
-    found.attrs = {"reading": " ".join(part for part in (frame.attrs.get("reading"), said) if part)}
+    reading = " ".join(part for part in (frame.attrs.get("reading"), said) if part)
+    found.attrs = {**frame.attrs, "reading": reading}
     return found
 
 

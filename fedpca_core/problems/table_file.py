@@ -211,7 +211,7 @@ def read_csv(
         "no header line": headless,
     }
     parts = ", ".join(compress(said, said.values()))
-    frame.attrs["reading"] = f"Read with {parts}." if parts else ""
+    frame.attrs = {"text": True, "reading": f"Read with {parts}." if parts else ""}
     return frame
 
 

@@ -125,10 +125,6 @@ class Schema:
         names = {name.casefold(): name for name in usual}
         return table.set_axis([names.get(c.casefold(), c) for c in table.columns], axis=1)
 
-    def labelled(self, table: pd.DataFrame) -> bool:
-        """Whether a table holds one of the data set's columns of labels."""
-        return not {*self.label_columns, *self.type_columns}.isdisjoint(table)
-
     def labels(self, table: pd.DataFrame) -> tuple[BoolArray, np.ndarray]:
         """Whether each row is an attack, and its type as text ("normal" for normal rows)."""
         label = next((name for name in self.label_columns if name in table), None)
@@ -273,7 +269,8 @@ def read_traffic(
     if label_column == NO_LABELS:
         by_schema, label_column = False, ""
     else:
-        by_schema = not label_column and schema is not None and schema.labelled(table)
+        told = () if schema is None else (*schema.label_columns, *schema.type_columns)
+        by_schema = not label_column and any(column in table for column in told)
         if not label_column and not by_schema:
             label_column = min(known, key=lambda c: _LABEL_NAMES.index(c.casefold()), default="")
     story = []

@@ -171,6 +171,18 @@ def test_under_an_epsilon_no_way_with_gaps_looks_at_a_record():
         np.testing.assert_array_equal(first, other)
 
 
+@pytest.mark.parametrize(("suffix", "said"), [("csv", True), ("parquet", False)])
+def test_how_a_file_is_written_is_public_only_of_texts(suffix, said):
+    frame = pd.DataFrame(
+        {"a": np.arange(9.0), "b": np.arange(9) ** 2, "c": [True, False, True] * 3}
+    )
+    packed = io.BytesIO()
+    frame.to_csv(packed, index=False) if suffix == "csv" else frame.to_parquet(packed)
+    table = OwnData(f"own.{suffix}", packed.getvalue()).table
+    problem = from_table(table, list("abc"), clients=2, scaling="none", public_schema=True)
+    assert any("how the file is written" in words for words in problem.public) == said
+
+
 @pytest.mark.parametrize(
     ("name", "record"),
     [
