@@ -29,7 +29,7 @@ def test_why_is_read_in_full_at_any_width(open_page, scheme):
 
 
 def test_rows_are_filtered_and_an_experiment_is_run_live(open_page):
-    page = open_page("/papers", {"verdict": "out of scope", "experiment": "figure-1b"})
+    page = open_page("/papers", {"verdict": "out of scope", "experiment": "figure-1a"})
     main = page.locator("[data-testid=stMain]")
     expect(main.get_by_role("region", name="How many have which verdict")).to_be_visible()
     expect(main.get_by_text("Results at live size: made on")).to_be_visible()
