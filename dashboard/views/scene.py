@@ -23,15 +23,7 @@ from fedpca_core.questions.catalogue import NEXT_STEPS
 from fedpca_core.questions.home.dials import onward
 from fedpca_core.questions.home.scene import LivePicture, Scene, bearable
 from fedpca_core.questions.home.settings import SceneSettings
-from fedpca_core.questions.home.story import (
-    CHAPTERS,
-    FAIR,
-    NEVER,
-    angle,
-    degrees,
-    things,
-    who,
-)
+from fedpca_core.questions.home.story import CHAPTERS, FAIR, NEVER, angle, degrees, things, who
 from fedpca_core.settings import plural, short
 from fedpca_core.study.panels import ROUNDING, Baseline, Curve, Images, Mark, Panel, to_uint8
 from fedpca_core.study.parts import names

@@ -118,27 +118,25 @@ class Scene:
     @property
     def beginning(self) -> Scene:
         """The same before anything has been sent: what a question is asked beside."""
-        first = {"metrics": self.metrics.iloc[:1], "findings": self.findings[:1]}
-        return self._each(lambda values: values[:1], **first, certified=None)
+        return replace(self._at([0]), certified=None)
 
     def lasting(self, rounds: int) -> Scene:
         """The same on a longer clock: a method that is done stays as it is."""
         more = rounds - self.rounds
         if more <= 0:
             return self
-        every = [*range(len(self.metrics)), *[-1] * more]
-        return self._each(
-            lambda values: np.concatenate([values, np.repeat(values[-1:], more, axis=0)]),
-            metrics=self.metrics.iloc[every].assign(round=range(rounds + 1)),
-            present=np.pad(self.present, ((0, more), (0, 0))),
-            findings=self.findings + self.findings[-1:] * more,
-        )
+        longer = self._at([*range(len(self.metrics)), *[-1] * more])
+        metrics = longer.metrics.assign(round=range(rounds + 1))
+        return replace(longer, metrics=metrics, present=np.pad(self.present, ((0, more), (0, 0))))
 
-    def _each(self, how: Callable[[AnyArray], AnyArray], **changes: Any) -> Scene:
-        """The same with the rounds of every array changed, and ``changes`` besides."""
+    def _at(self, rounds: list[int]) -> Scene:
+        """The same at these rounds alone."""
         of_rounds = "present", "pictures", "directions", "held_error", "message"
-        arrays = {name: how(getattr(self, name)) for name in (*of_rounds, "components", "places")}
-        return replace(self, **{**arrays, **changes})
+        arrays = {
+            name: getattr(self, name)[rounds] for name in (*of_rounds, "components", "places")
+        }
+        findings = tuple(self.findings[number] for number in rounds)
+        return replace(self, metrics=self.metrics.iloc[rounds], findings=findings, **arrays)
 
     @cached_property
     def sines(self) -> list[float]:

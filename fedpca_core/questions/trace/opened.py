@@ -131,6 +131,8 @@ class OpenedRun(Study[OpenedSettings, Opened]):
         clients = yield from part(_everybody(view, deployment, found, effort), 0.5, 1.0)
         states = found.shown
         states += [states[-1]] * (trace.rounds + 1 - len(states))
+        personal = trace.estimates.ndim == 4
+        bases = orthonormalise(trace.estimates[:, settings.client] if personal else trace.estimates)
         records = None
         if (values := found.ended.values) is not None:
             # Without a mean nothing tells a record from its negative; counts have positive sums.
@@ -139,8 +141,8 @@ class OpenedRun(Study[OpenedSettings, Opened]):
             facts=_facts(trace, found),
             guarantee=trace.setting.guarantee,
             most_samples=int(view.samples.max()),
-            rounds=_rounds(trace, states, settings.client),
-            components=_components(trace, settings.client),
+            rounds=_rounds(trace, states, bases),
+            components=_components(bases[-1]),
             note=" ".join(found.refused.values()),
             alike=_alike(trace, settings),
             findings=found.findings,
@@ -241,13 +243,7 @@ def _titles(attacks: Iterable[str]) -> str:
     return ", ".join(ATTACKS[key].title for key in attacks) or "none"
 
 
-def _of_client(estimates: Array, client: int) -> Array:
-    """(rounds + 1, features, components): personal models are read at the client."""
-    return orthonormalise(estimates[:, client] if estimates.ndim == 4 else estimates)
-
-
-def _rounds(trace: Trace, states: Sequence[Belief], client: int) -> pd.DataFrame:
-    bases = _of_client(trace.estimates, client)
+def _rounds(trace: Trace, states: Sequence[Belief], bases: Array) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "round": np.arange(trace.rounds + 1),
@@ -264,8 +260,7 @@ def _rounds(trace: Trace, states: Sequence[Belief], client: int) -> pd.DataFrame
     )
 
 
-def _components(trace: Trace, client: int) -> pd.DataFrame:
-    last = _of_client(trace.estimates[-1:], client)[0]
+def _components(last: Array) -> pd.DataFrame:
     table = pd.DataFrame(last, columns=[f"component_{k + 1}" for k in range(last.shape[1])])
     return table.rename_axis("feature").reset_index()
 
