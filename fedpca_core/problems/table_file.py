@@ -166,7 +166,7 @@ def readable(what: str, remedy: str) -> Iterator[None]:
         raise
     except SPOILED as error:
         detail = str(error).strip().splitlines() or [type(error).__name__]
-        raise InvalidInput(f"{what} ({detail[0][:100].rstrip('.')}){remedy}") from None
+        raise InvalidInput(f"{what} ({detail[0][:200].rstrip('.')}){remedy}") from None
 
 
 def _looks_like(kind: str, name: str) -> AbstractContextManager[None]:

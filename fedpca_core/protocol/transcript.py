@@ -77,10 +77,8 @@ class Transcript:
             if client in exchange.participants
         )
 
-    def until(self, rounds: int | None) -> Transcript:
-        """The transcript of the first ``rounds`` rounds (all of them for None)."""
-        if rounds is None:
-            return self
+    def until(self, rounds: int) -> Transcript:
+        """The transcript of the first ``rounds`` rounds."""
         require(
             rounds >= 0,
             f"An attack can read the first 0 to {len(self.exchanges)} rounds, not {rounds}.",
