@@ -59,7 +59,7 @@ def test_it_is_in_links_and_files():
 
 
 def test_it_has_a_colour_by_key_and_by_title():
-    assert palette.colour("toy", "light") == palette.colour("Toy", "light") == "#123456"
+    assert palette.style("toy").light == palette.style("Toy").light == "#123456"
 
 
 def test_it_runs_from_the_command_line(tmp_path, capsys):

@@ -496,7 +496,9 @@ def test_pieces_on_all_workers_give_the_same_table(pool):
     )
 
 
-def test_what_was_finished_before_somebody_left_is_not_computed_again(pool, monkeypatch):
+@pytest.mark.parametrize("here", [False, True])
+def test_what_was_finished_before_somebody_left_is_not_computed_again(here, pool, monkeypatch):
+    pool = Pool(0) if here else pool
     run = together(pool, STUDIES["frontier"], PIECES, None)
     pieces = STUDIES["frontier"].pieces(PIECES)
     first = STUDIES["frontier"].piece_identity(PIECES, pieces[0], None)

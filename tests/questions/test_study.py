@@ -182,29 +182,3 @@ def test_a_table_of_ones_own_runs_from_its_settings():
     assert fewer.facts.features == 2
     with pytest.raises(InvalidInput, match="choose a CSV, Parquet or NumPy file"):
         outcome(study.run(chosen))
-
-
-class Drawer:
-    """Keeps pieces, and counts what is put in."""
-
-    def __init__(self) -> None:
-        self.pieces: dict[object, object] = {}
-
-    def find(self, key):
-        return self.pieces.get(key)
-
-    def keep(self, key, piece) -> None:
-        assert key not in self.pieces, "nothing finished is run twice"
-        self.pieces[key] = piece
-
-
-def test_a_study_in_pieces_goes_on_where_it_was_stopped():
-    kept = Drawer()
-    outcome(Squares().run(Few(), None, kept), lambda step: step.fraction < 0.5)
-    half = len(kept.pieces)
-    assert 0 < half < 9
-    again = outcome(Squares().run(Few(), None, kept))
-    whole = outcome(Squares().run(Few()))
-    assert len(kept.pieces) == 9
-    pd.testing.assert_frame_equal(again.table, whole.table)
-    assert again.refusals == whole.refusals
