@@ -199,7 +199,7 @@ def _open(entry: Entry, counted: list[Tried], found: Verdict) -> list[str]:
         return ["Its run is not stored yet." if run else "No check of it is stored yet."]
     reasons = list(filter(None, (entry.open, entry.other_data)))
     if not counted:
-        reasons.append("Ours is at a smaller size than the paper's.")
+        reasons.append("Not all of it was run at the paper's size; ours is smaller.")
     agreeing = [one.reading for one in counted if one.agrees]
     readings = f"{len(counted)} readings"
     readings += " at the paper's size" * (len(counted) < len(found.tried))
@@ -304,7 +304,8 @@ def together(row: Mapping[str, Verdict], again: Collection[str] = ()) -> dict[st
             if agrees and best == STATED:
                 word = "reproduced"
             short = ", which is not enough to judge this one by"
-            more = "" if agrees else short if tried[0].agrees else ", and not this one"
+            other = ", too wide to tell of this one" if tried[0].wide else ", and not this one"
+            more = "" if agrees else short if tried[0].agrees else other
             under = "" if agrees or tried[0].reading != best else tried[0].under
             told = f"{says}{more}.", under, found.reason
             found = replace(found, word=word, reason=" ".join(filter(None, told)))

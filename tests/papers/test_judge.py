@@ -128,7 +128,8 @@ def test_it_differs_only_where_nothing_is_left_to_try():
 
 def test_a_smaller_size_reproduces_nothing_either():
     near = cells(10.0, 10.0, 10.0)
-    assert word(NUMBER, near, size="live") == "undetermined"
+    small = judge(NUMBER, results(near, size="live"))
+    assert small.word == "undetermined" and "Not all of it was run at the paper's size" in small.why
     assert judge(NUMBER, results(near, size="live"), anywhere=True).word == "reproduced"
 
 
@@ -138,6 +139,8 @@ def test_a_reading_that_is_given_the_number_does_not_count():
     assert word(replace(NUMBER, readings=(given,)), *near) == "differs"
     other = replace(NUMBER, readings=(replace(LATER, only=("B",)),))
     assert word(other, *near) == "differs"
+    vague = replace(other, within=0.0, readings=(*other.readings, UNTRIED))
+    assert judge(vague, results(*near)).untried == ("other",)
 
 
 def test_arguments_go_before_runs():
@@ -220,6 +223,9 @@ def test_numbers_of_a_row_come_from_one_reading():
     twice = {"a": one(1, 10, 1), "b": one(1, 1, 10), "c": one(1, 1, 10), "d": one(1, 10, 1)}
     assert together(twice)["b"].word == "undetermined"
     assert together(twice, {"d"})["b"].word == under
+    far = cells(10, 10, 10, measure="m, last")
+    wide = judge(entry, results(cells(1, 1, 1), cells(2, 10, 40, measure="m, later"), far))
+    assert "too wide to tell of this one" in together(row | {"e": wide})["e"].why
     whole = {"a": one(10, 10, 1), "b": one(10, 10, 10)}
     assert {verdict.word for verdict in together(whole).values()} == {"reproduced"}
 
@@ -231,6 +237,8 @@ def test_a_reading_that_takes_numbers_from_the_paper_is_not_said_to_equal_others
     row = {"a": Verdict(under, "", (bound, free)), "b": Verdict(under, "", (bound, no))}
     row["c"] = Verdict("undetermined", "", (no,))
     told = together(row)["a"].why
+    pair = together({"a": row["a"], "c": row["c"]})["a"].why
+    assert "takes 1 of the 2 numbers of the same runs as given and gives the other" in pair
     assert "“bound” takes 1 of the 3 numbers" in told and "which follow from one, which" in told
 
 
@@ -270,6 +278,8 @@ def test_what_is_read_off_the_cells():
 def test_nothing_is_divided_by_what_is_zero():
     made = results(cells(1.0), cells(1e-15, series="B"))("e")["paper"]
     assert measured(replace(NUMBER, against=("B",)), made) == {}
+    parts = results(cells(1e-15, part="1"), cells(1e-16, part="2"))("e")["paper"]
+    assert measured(replace(NUMBER, over="least step down"), parts) == {}
 
 
 def test_the_interval_settles_with_more_runs():
