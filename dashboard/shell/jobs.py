@@ -14,11 +14,11 @@ import pickle
 import secrets
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -494,9 +494,8 @@ def show(
     overtaken = 0
 
     job = start()
-    if before != key and not (job.done or _heard(job.wait, patience)):
-        more = min(registry().pause(), MOST_PATIENCE) - patience
-        _heard(lambda seconds: job.wait_for_news(0, seconds), more)
+    if before != key:
+        until_told(job, patience)
     busy = not job.done
     told, drawn = 0, time.monotonic()
     bar, view = f"{name}_bar", f"{name}_view"
@@ -599,6 +598,14 @@ def show(
     return job
 
 
+def until_told(job: Job, patience: float) -> None:
+    """Wait for the end so long, then for a first result; where many wait, for that at once."""
+    news = partial(job.wait_for_news, 0)
+    crowded = registry().crowd() > QUIET  # the rest comes late
+    if not (job.done or _heard(news if crowded else job.wait, patience)):
+        _heard(news, min(registry().pause(), MOST_PATIENCE) - patience)
+
+
 def below(job: Job, name: str, draw: Callable[[Any], None]) -> None:
     """Draw more of a job's result elsewhere on the page; while it lasts, what was there before."""
     place = f"_below_{name}"
@@ -609,15 +616,25 @@ def below(job: Job, name: str, draw: Callable[[Any], None]) -> None:
         former(result)
 
 
-def as_much(new: Any, old: Any) -> bool:
-    """Whether a partial result has every part of the one before: all fields, as many entries."""
+def as_much(new: Any, old: Any, told: Collection[Hashable] = ()) -> bool:
+    """Whether a partial result has every part of the one before: all fields, as many entries.
+
+    Of a part that is missing it may be ``told`` why, in a mapping from its key to a sentence.
+    """
     if old is None or new is None:
         return old is None
     if is_dataclass(old):
-        return type(new) is type(old) and all(
-            as_much(getattr(new, part.name), getattr(old, part.name)) for part in fields(old)
-        )
-    return not isinstance(old, (Mapping, pd.DataFrame)) or len(new) >= len(old)
+        pairs = [(getattr(new, one.name, None), getattr(old, one.name)) for one in fields(old)]
+        told = {key for one, _ in pairs if _sentences(one) for key in one}
+        parts = (pair for pair in pairs if not _sentences(pair[1]))
+        return type(new) is type(old) and all(as_much(*pair, told) for pair in parts)
+    if not isinstance(old, (Mapping, pd.DataFrame)) or len(new) >= len(old):
+        return True
+    return isinstance(old, Mapping) and all(key in new or key in told for key in old)
+
+
+def _sentences(found: Any) -> TypeGuard[Mapping[Hashable, str]]:
+    return isinstance(found, Mapping) and all(isinstance(said, str) for said in found.values())
 
 
 def _heard(wait: Callable[[float], bool], seconds: float) -> bool:

@@ -248,7 +248,10 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        return len(self._waiting)
+        """How many go before whoever comes now: the rests of young results do not."""
+        now = time.monotonic()
+        with self._lock:
+            return sum(due <= now for due, *_ in self._waiting)
 
     def _call(self) -> None:
         if self._free > 0 and self._waiting:

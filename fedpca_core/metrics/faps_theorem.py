@@ -70,14 +70,6 @@ def beside_theorem(trace: Trace, problem: Problem) -> BesideTheorem | None:
         return None
     weights, norms = data.weights[:, None, None], data.weights * data.spectral_norms()
     beta, z = weights * trace.state("penalty")[..., None, None], trace.estimates
-    values, fall, gradient = np.zeros((3, len(x)))
-    for k, frames in enumerate(x):  # all at once would take several times what the run has kept
-        image = weights * data.multiply(frames)
-        values[k], _ = _lagrangian(frames, image, beta[k], z[k])
-        if k:
-            before, outside = _lagrangian(frames, image, beta[k - 1], z[k - 1])
-            fall[k] = before - _lagrangian(frames, image, beta[k - 1], z[k])[0]
-            gradient[k] = (outside**2).sum()
     crowd = len(norms) * float(beta.max() / max(beta.min(), np.finfo(float).tiny))
     total, decrease = float(problem.eigenvalues.sum()), method.inner_decrease
     exact = 1 - method.inner_residual
@@ -89,8 +81,17 @@ def beside_theorem(trace: Trace, problem: Problem) -> BesideTheorem | None:
     held = method.inner_rule == "conditions" and decrease < 0.5
     unmet = "" if held else "the inner rule is not “Conditions of the theory” with c₁ below 0.5"
     unmet = "penalties grow" if np.ptp(beta, axis=0).any() else unmet
+    bounded = share >= 1 and not unmet
+    values, fall, gradient = np.zeros((3, len(x)))
+    for k, frames in enumerate(x):  # all at once would take several times what the run has kept
+        image = weights * data.multiply(frames)
+        values[k], _ = _lagrangian(frames, image, beta[k], z[k])
+        if k and bounded:
+            before, outside = _lagrangian(frames, image, beta[k - 1], z[k - 1])
+            fall[k] = before - _lagrangian(frames, image, beta[k - 1], z[k])[0]
+            gradient[k] = (outside**2).sum()
     known = gradient > (ROUNDING * total) ** 2
-    if share >= 1 and not unmet and known.any():
+    if known.any():
         step, fallen = float((fall[known] / gradient[known]).min()), float(np.ptp(values))
         most = constant(crowd, beta[0, :, 0, 0], norms, decrease, step, fallen)
     violation = (subspace_errors(trace.estimates, problem)["kkt"] * total) ** 2

@@ -16,6 +16,7 @@ from dashboard.shell import jobs, workers
 from fedpca_core.errors import InvalidInput
 from fedpca_core.questions.anomaly.learning import Learnt
 from fedpca_core.questions.catalogue import DIAL_CURVES, NEXT_STEPS
+from fedpca_core.questions.converge.study import Comparison
 from fedpca_core.questions.home.settings import SceneSettings
 from fedpca_core.steps import Run, Step
 
@@ -171,6 +172,46 @@ def test_a_partial_result_with_a_part_less_leaves_the_picture_before() -> None:
     assert not jobs.as_much(replace(whole, progress=table.head(1)), whole)
     assert not jobs.as_much(replace(whole, approach={"a": 1}), whole)
     assert not jobs.as_much(curves, whole) and not jobs.as_much(None, whole)
+
+
+def test_what_a_sentence_says_is_missing_keeps_no_picture_of_before() -> None:
+    faps, ssi = pd.DataFrame({"round": [0, 1]}), pd.DataFrame({"round": [0, 1, 2]})
+    both = {"faps": (faps,), "ssi": (ssi,)}
+    reasons = {"block_krylov": "no linear map is known", "ssi": "its rounds end too early"}
+    told = Comparison(both, {}, {}, None, both, {"block_krylov": reasons["block_krylov"]}, True)  # type: ignore[arg-type]
+    short = replace(told, predictions={"faps": (faps,)}, unpredicted=reasons)
+    assert jobs.as_much(short, told) and jobs.as_much(told, short)
+    assert not jobs.as_much(replace(short, unpredicted={}), told), "nobody says why"
+    assert not jobs.as_much(replace(told, tables={"faps": (faps,)}), told), "not run yet"
+    refused = replace(told, tables={"faps": (faps,)}, refusals={"ssi": "too steep"})
+    assert jobs.as_much(refused, told)
+
+
+@pytest.mark.parametrize("crowd", [1.0, 9.0])
+def test_where_many_wait_a_picture_does_not_wait_for_its_rest(monkeypatch, crowd) -> None:
+    registry, asked = jobs.Registry(), []
+    monkeypatch.setattr(registry, "crowd", lambda: crowd)
+    monkeypatch.setattr(jobs, "registry", lambda: registry)
+    first, rest = threading.Event(), threading.Event()
+
+    def work(job: jobs.Job) -> str:
+        job.publish("half")
+        first.set()
+        rest.wait(20)
+        return "whole"
+
+    job = registry.submit("a", work, 60)
+    assert first.wait(20)
+
+    def heard(wait, seconds: float) -> bool:
+        asked.append(wait(0.0))
+        return asked[-1]
+
+    monkeypatch.setattr(jobs, "_heard", heard)
+    jobs.until_told(job, 0.8)
+    assert asked == ([True] if crowd > jobs.QUIET else [False, True])
+    rest.set()
+    assert job.wait(20)
 
 
 def test_a_deadline_ends_a_job_and_the_page_that_followed_it_does_not_begin_anew() -> None:

@@ -410,6 +410,10 @@ def test_a_pool_is_crowded_where_many_wait_for_each_worker():
         assert not pool.crowded(False)
         hall.enter_context(turns.asked())
         assert pool.crowded(False) and not pool.crowded(True)
+        assert turns.waiting == workers.CROWD * 2
+        for _ in range(3):  # the rest of what has a picture goes before nobody
+            hall.enter_context(turns.asked(time.monotonic()))
+        assert turns.waiting == workers.CROWD * 2
     assert not pool.crowded(False)
     pool.close()
 

@@ -37,8 +37,10 @@ from fedpca_core.study.sweep import Band
 #: many wait, a quick run would show pictures halfway that keep others waiting longer.
 PARTIAL_SECONDS = 1.0
 
-#: What progress can be charged for, from the columns of a metrics frame.
-COSTS: Mapping[str, Callable[[pd.DataFrame], pd.Series]] = {
+#: The columns of a metrics frame by name.
+Columns = Mapping[str, Array]
+#: What progress can be charged for.
+COSTS: Mapping[str, Callable[[Columns], Array]] = {
     "round": lambda found: found["round"],
     "bytes": lambda found: found["bytes_up"] + found["bytes_down"],
     "local_products": lambda found: found["local_products"],
@@ -78,18 +80,23 @@ class Comparison:
         """Rounds of the longest run."""
         return max((len(t) - 1 for tables in self.tables.values() for t in tables), default=0)
 
+    @once  # pandas takes milliseconds to give the columns of a picture
+    def columns(self, method: str) -> Sequence[Columns]:
+        """The metrics frame of each start as arrays."""
+        return [{str(name): one.to_numpy() for name, one in t.items()} for t in self.tables[method]]
+
     @once  # a page asks in every run, and for every visitor
     def line(self, method: str, measure: str, axis: str) -> Band | None:
         """What to draw of one method, its starts in a band; None where it lacks the measure.
 
         Along the rounds one that is done before the others keeps its estimate.
         """
-        found = self.tables[method]
-        shortest = min(map(len, found))
-        values = np.stack([table[measure][:shortest] for table in found])
+        found = self.columns(method)
+        shortest = min(len(one[measure]) for one in found)
+        values = np.stack([one[measure][:shortest] for one in found])
         if not np.isfinite(values).any():
             return None
-        x = np.median([COSTS[axis](table)[:shortest] for table in found], axis=0)
+        x = np.median([COSTS[axis](one)[:shortest] for one in found], axis=0)
         if axis == "round" and method != self.unfinished:
             values = np.pad(values, ((0, 0), (0, self.rounds + 1 - shortest)), mode="edge")
             x = np.arange(self.rounds + 1.0)
@@ -110,9 +117,10 @@ class Comparison:
         found = self.predictions.get(method, ())
         if not found or len(found) < len(self.tables[method]):
             return None
-        begin = max(int(table["round"].iloc[0]) for table in found)
-        rounds = np.arange(begin, min(int(table["round"].iloc[-1]) for table in found) + 1)
-        values = np.median([table.set_index("round")[measure][rounds] for table in found], axis=0)
+        courses = [(t["round"].to_numpy(), t[measure].to_numpy()) for t in found]
+        begin, end = max(at[0] for at, _ in courses), min(at[-1] for at, _ in courses)
+        rounds = np.arange(begin, end + 1)
+        values = np.median([of[(at >= begin) & (at <= end)] for at, of in courses], axis=0)
         above = int((np.minimum.accumulate(values) > ABOVE_ROUNDING).sum())
         if above < SHORTEST_GUIDE:
             return None
@@ -135,17 +143,17 @@ class Comparison:
         seconds (medians over the starts that got there; NaN if none), final (median last value).
         """
         rows = []
-        for method, starts in self.tables.items():
-            if starts[0][measure].isna().all():
+        for method in self.tables:
+            starts = self.columns(method)
+            if np.isnan(starts[0][measure]).all():
                 continue
-            courses = (one[["round", measure]].to_numpy(float).T for one in starts)
-            hits = [metrics.row_reached(at, values, accuracy) for at, values in courses]
+            hits = [metrics.row_reached(one["round"], one[measure], accuracy) for one in starts]
             found = [(one, row) for one, row in zip(starts, hits, strict=True) if row is not None]
             spent = {
                 name: float(np.median([cost(one)[row] for one, row in found])) if found else np.nan
                 for name, cost in COSTS.items()
             }
-            final = float(np.median([one[measure].iloc[-1] for one in starts]))
+            final = float(np.median([one[measure][-1] for one in starts]))
             title, reached = METHODS[method].title, {"reached": len(found), "starts": len(starts)}
             rows.append({"method": title, **reached, **spent, "final": final})
         return pd.DataFrame(rows)
@@ -250,7 +258,8 @@ class Convergence(InPieces[ConvergeSettings, Comparison]):
                         shown = time.process_time() if late else shown
                 trace = run.trace()
                 found = found.plus(method, tables=(metrics.frame(trace, problem),))
-                found = replace(found, theorem=beside_theorem(trace, problem) or found.theorem)
+                if which == 0 and found.theorem is None:
+                    found = replace(found, theorem=beside_theorem(trace, problem))
             except InvalidInput as refusal:
                 found = found.plus(method, refusals=str(refusal))
                 continue
