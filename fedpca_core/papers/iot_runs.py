@@ -6,7 +6,7 @@ the participants and what is random in a rival; the split of the records is that
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,13 @@ VALUES: Mapping[str, tuple[str, Sequence[int]]] = {
     "components": ("rank", (1, 2, 4, 8, 16)),
     "local_steps": ("local rounds", (10, 20, 50)),
 }
+#: Numbers of clients of the public script that varies them; without and with its rounds.
+SCRIPT_CLIENTS: Sequence[int] = range(100, 1001, 100)
+SCRIPTS: Mapping[str, tuple[str, Mapping[str, int]]] = {
+    "": ("", {}),
+    "-many": (", 100 to 1,000", {}),
+    "-script": (", 100 to 1,000, rounds of a script", {"FedPG": 30, "FedPE": 200}),
+}
 
 
 @dataclass(kw_only=True, eq=False)
@@ -98,6 +105,8 @@ class Runs(Experiment):
     #: Whether every client solves `SOLVES` times, so that runs with few clients a round are
     #: followed as far as those with all; the paper states neither rounds nor a rule that ends them.
     followed: bool = False
+    #: Rounds by series, where they are not the settings'.
+    rounds: Mapping[str, int] = field(default_factory=dict)
     #: The penalty as a number, where it is no multiple of what the data ask for.
     penalty: float = 0.0
     drawn: bool = False
@@ -110,7 +119,8 @@ class Runs(Experiment):
         fixed = {"size": size, **self.shared} | ({"penalty": self.penalty} if self.penalty else {})
         for part, every in self.changed.items():
             for series, fields in every.items():
-                yield part, series, {**fixed, **fields}
+                own = {"rounds": self.rounds[series]} if series in self.rounds else {}
+                yield part, series, {**fixed, **fields, **own}
 
     def described(self, size: Size) -> str:
         c = self._settings(size, {}, 0)
@@ -134,7 +144,8 @@ class Runs(Experiment):
             largest = float(problem.client_data.spectral_norms().mean())
             method = replace(method, penalty_factor=self.penalty / largest)
         target, best = problem.target(k), float(problem.eigenvalues[:k].sum())
-        every = SOLVES[size] / settings.participation if self.followed else settings.rounds
+        every: float = self.rounds.get(name, settings.rounds)
+        every = SOLVES[size] / settings.participation if self.followed else every
         distances, learnt, spent = [], [], [0.0]
         how: dict[str, Any] = {"participation": settings.participation, "seed": settings.seed}
         run = stream(problem, method, rounds=round(every), channel=_WIRE, **how)
@@ -175,17 +186,20 @@ class Runs(Experiment):
         return AnomalySettings(**{**own, "components": 2, **self.shared, **fields, "seed": seed})
 
 
-def varied(name: str, data: str, penalty: float = 0.0) -> Runs:
+def varied(name: str, data: str, penalty: float = 0.0, script: str = "") -> Runs:
     """One setting varied on one data set, features as they are; more local rounds of FedPE only."""
     word, values = VALUES[name]
+    values = SCRIPT_CLIENTS if script else values
+    told, rounds = SCRIPTS[script]
     methods = {m: f for m, f in _BOTH.items() if name != "local_steps" or m == "FedPE"}
     return Runs(
-        key=f"iot-{word.replace(' ', '-')}-{data}" + "-literal" * bool(penalty),
-        title=f"Effect of {word} on {DATA[data]}" + f", ρ = {penalty:g}" * bool(penalty),
+        key=f"iot-{word.replace(' ', '-')}-{data}{script}" + "-literal" * bool(penalty),
+        title=f"Effect of {word} on {DATA[data]}{told}" + f", ρ = {penalty:g}" * bool(penalty),
         varied=name,
         measure="accuracy",
         changed={f"{v}": {m: {**f, name: v} for m, f in methods.items()} for v in values},
         shared={"problem": data, "transform": "none", "rounds": 300},
+        rounds=rounds,
         penalty=penalty,
         sizes=("paper",),
     )
@@ -210,7 +224,13 @@ RUNS = (
         shared={"method": "fedpg"},
         followed=True,
     ),
-    *(varied(name, data, penalty) for penalty in (0.0, 1.0) for name in VALUES for data in DATA),
+    *(
+        varied(name, data, penalty, script)
+        for script in SCRIPTS
+        for penalty in (0.0, 1.0)
+        for name in (("clients",) if script else VALUES)
+        for data in DATA
+    ),
 )
 
 
