@@ -208,9 +208,10 @@ def _open(entry: Entry, counted: list[Tried], found: Verdict) -> list[str]:
         reasons.append(f"On ours these agree, which does not decide: {some}.")
     wide = sum(one.wide and (one.exact or one.seeds >= SEEDS) for one in counted)
     if wide:
-        where = f" in {wide} of {readings}" * (len(counted) > 1)
-        spread = f"What is printed lies within our range and tolerance{where}, too wide to tell."
-        usual = f"Most seeds bear it out{where}, and fewer than three quarters of them."
+        where = f"In {wide} of {readings} " * (len(counted) > 1)
+        spread = f"{where}what is printed lies within our range and tolerance, too wide to tell."
+        usual = f"{where}most seeds bear it out, and fewer than three quarters of them."
+        spread, usual = (one[0].upper() + one[1:] for one in (spread, usual))
         reasons.append(spread if entry.kind == "number" else usual)
     few = sum(one.seeds < SEEDS and not one.exact for one in counted)
     if few:
@@ -334,8 +335,9 @@ def _tried(name: str, entry: Entry, results: Results) -> Tried | None:
             continue
         ours: Array = np.array(list(measured(entry, cells[size]).values()))
         if len(ours):
-            most = _MOST.get(entry.unit.partition(" ")[0], np.inf)
-            low, high = interval(ours, entry.by != "difference", most)
+            differs = entry.by == "difference"
+            most = np.inf if differs else _MOST.get(entry.unit.partition(" ")[0], np.inf)
+            low, high = interval(ours, not (differs or entry.points), most)
             agrees, wide = _agreement(entry, ours, low, high)
             if len(ours) < SEEDS and not cells[size].exact:
                 agrees, wide = False, wide or agrees

@@ -117,8 +117,8 @@ def _rising(part: str) -> tuple[float, str]:
 def interval(ours: Array, ratios: bool = True, most: float = math.inf) -> tuple[float, float]:
     """Where one more run of ours is to be expected: a prediction interval, from three runs on.
 
-    Of logarithms where all are positive, unless they are no ``ratios`` but differences; of
-    shares, which are ``most`` 1 or 100, within what there is. With more runs it does not widen.
+    Of logarithms where all are positive, unless they are no ``ratios``; of shares, which are
+    ``most`` 1 or 100, within what there is. With more runs it does not widen.
     """
     count = len(ours)
     if count < 3 or np.ptp(ours) == 0:
@@ -130,5 +130,5 @@ def interval(ours: Array, ratios: bool = True, most: float = math.inf) -> tuple[
     half = quantile * float(values.std(ddof=1)) * math.sqrt(1 + 1 / count)
     low, high = middle - half, middle + half
     low, high = (math.exp(low), math.exp(high)) if logs else (low, high)
-    shares = ratios and most < math.inf and bool((ours >= 0).all())
+    shares = most < math.inf and bool((ours >= 0).all())
     return max(low, 0.0) if shares else low, min(high, most)

@@ -77,7 +77,7 @@ def test_how_many_readings_agree_too_widely_is_counted():
     assert "lies within our range and tolerance, too wide" in judge(NUMBER, results(one)).why
     several = replace(NUMBER, readings=(LATER, UNTRIED))
     both = judge(several, results(one, cells(2.0, 10.0, 41.0, measure="m, later")))
-    assert "within our range and tolerance in 2 of 2 readings" in both.why
+    assert "In 2 of 2 readings what is printed lies within our range" in both.why
 
 
 def test_how_many_readings_have_too_few_seeds_is_counted():
@@ -294,6 +294,9 @@ def test_the_interval_settles_with_more_runs():
     assert inside / 2000 == pytest.approx(0.95, abs=0.02)
     shares = np.array([60.0, 80.0, 99.0])
     assert interval(shares, most=100.0) == (interval(shares)[0], 100.0)
+    small = np.array([0.75, 1.01, 0.19])  # in points: logarithms would reach 43
+    low, high = interval(small, ratios=False, most=100.0)
+    assert low == 0.0 and high < 3.0 < interval(small)[1]
 
 
 @pytest.mark.parametrize("least", [0.0, 0.02])
@@ -398,6 +401,12 @@ def test_what_one_demonstration_decides_or_excludes_each_other_has_one_cause():
             mutual = one.id in other.contradicts and other.id in one.contradicts
             if same or mutual:
                 assert one.cause and one.cause == other.cause, (one.name, other.name)
+
+
+def test_a_share_missed_and_a_share_found_are_one_number_of_a_row():
+    row = [one for one in ENTRIES.values() if one.name.startswith("iot/table-1/unsw/fedae-2/")]
+    assert len(row) == 5
+    assert all(" of the 4 numbers of the same runs" in verdicts()[one.name].why for one in row)
 
 
 def test_a_number_that_is_quoted_again_has_one_verdict():
