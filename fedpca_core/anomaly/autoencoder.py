@@ -110,8 +110,8 @@ def training(
 ) -> Generator[float, None, Autoencoder]:
     """Train with FedAvg; yields the share that is done after every round, returns the model.
 
-    Wire, each participant and round: all weights down and up (float32). In a round a client passes
-    ``local_epochs`` times over its own records, in batches of 64.
+    Wire, each participant and round: all weights down and up (float32). In a round a client draws,
+    ``local_epochs`` times, as many of its records as it has, with replacement, in batches of 64.
 
     Raises InvalidInput: the problem kept no records; impossible numbers.
     """
