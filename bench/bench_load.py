@@ -95,6 +95,8 @@ def main(
     """
     chosen = Namespace(**locals())
     if address:
+        for one in status or address:
+            _status(one)  # refused now, and not after the load
         waits = asyncio.run(_load(chosen, address, status or address))
     else:
         from tests.browser.tools import ROOT, serve
@@ -198,6 +200,8 @@ def _status(address: str) -> dict[str, Any]:
     token = os.environ.get("FEDPCA_STATUS_TOKEN")
     head = {"Authorization": f"Bearer {token}"} if token else {}
     answer = requests.get(f"http://{address}/status", headers=head, timeout=30)
+    if answer.status_code == 404:
+        sys.exit(f"{address} shows no status; set FEDPCA_STATUS_TOKEN to that server's token.")
     answer.raise_for_status()
     found: dict[str, Any] = answer.json()
     return found
