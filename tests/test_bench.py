@@ -9,6 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 from random import Random
 
+import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.server import serve
@@ -117,3 +118,11 @@ def test_a_visit_that_breaks_off_is_said_and_ends_nobody_elses(monkeypatch):
     assert len(waits.opening) == 1
     assert waits.errors
     assert all(error.startswith("a visit broke off: ") for error in waits.errors)
+
+
+def test_a_server_that_shows_no_status_is_a_sentence(monkeypatch):
+    hidden = bench_load.requests.Response()
+    hidden.status_code = 404
+    monkeypatch.setattr(bench_load.requests, "get", lambda *_, **__: hidden)
+    with pytest.raises(SystemExit, match="shows no status; set FEDPCA_STATUS_TOKEN"):
+        bench_load.main(address=("laboratory:80",))

@@ -624,10 +624,11 @@ def as_much(new: Any, old: Any, told: Collection[Hashable] = ()) -> bool:
     if old is None or new is None:
         return old is None
     if is_dataclass(old):
-        pairs = [(getattr(new, one.name, None), getattr(old, one.name)) for one in fields(old)]
+        if type(new) is not type(old):
+            return False
+        pairs = [(getattr(new, one.name), getattr(old, one.name)) for one in fields(old)]
         told = {key for one, _ in pairs if _sentences(one) for key in one}
-        parts = (pair for pair in pairs if not _sentences(pair[1]))
-        return type(new) is type(old) and all(as_much(*pair, told) for pair in parts)
+        return all(as_much(*pair, told) for pair in pairs if not _sentences(pair[1]))
     if not isinstance(old, (Mapping, pd.DataFrame)) or len(new) >= len(old):
         return True
     return isinstance(old, Mapping) and all(key in new or key in told for key in old)
