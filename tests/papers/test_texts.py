@@ -66,6 +66,11 @@ def test_an_entry_stands_in_the_section_that_it_names(key, found):
     assert len(texts.elsewhere(moved, found[key])) > 0.8 * len(named)
 
 
+def test_a_section_ends_before_the_next_and_the_last_with_the_text():
+    parts = texts.sections(["1 Start", "a", "1.1 Part", "b", "2 End", "c"])
+    assert parts == {"1": range(1, 5), "1.1": range(3, 5), "2": range(5, 7)}
+
+
 @pytest.mark.parametrize("key", PAPERS)
 def test_what_is_ignored_is_there(key, found):
     """A reason for a number that the line does not have, or for lines beyond the text, is stale."""

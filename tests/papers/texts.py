@@ -139,8 +139,9 @@ def sections(lines: Sequence[str]) -> dict[str, range]:
             part = roman or part
             name = digits or (f"{part}-{letter}" if letter and not roman else f"{part}{more or ''}")
             heads.append((name, number))
+    end = len(lines) + 1
     ends = {
-        name: next((n for other, n in heads if n > first and not _within(other, name)), len(lines))
+        name: next((n for other, n in heads if n > first and not _within(other, name)), end)
         for name, first in heads
     }
     return {name: range(first, ends[name]) for name, first in heads}
