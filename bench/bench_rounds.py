@@ -17,7 +17,6 @@ from fedpca_core.protocol.trace import Trace
 
 CLIENTS, FEATURES, COMPONENTS, ROUNDS, REPEAT = 20, 50, 5, 100, 9
 
-
 #: The comparison of the Converge page, FAPS with five inner steps.
 ALGORITHMS = (
     fp.SSI(COMPONENTS),

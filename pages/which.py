@@ -5,7 +5,7 @@ import streamlit as st
 from dashboard.shell import jobs, layout, own_table, share
 from dashboard.shell.controls import Controls
 from dashboard.shell.data import faps_controls, noise_controls, problem_controls
-from dashboard.shell.parts import ask, lay_out
+from dashboard.shell.parts import ask, drawing, lay_out
 from dashboard.views import frontier
 from fedpca_core.questions.which import figures
 from fedpca_core.questions.which.frontier import Frontier
@@ -42,11 +42,13 @@ def use_it() -> None:
     best = None if advice is None or advice.table.empty else advice.place(1)
     if best is None or not recommended.done:
         return
+    if not (place := layout.opened(f"Use it: {named(best)}", "use-fold", icon=":material/code:")):
+        return
     made = Use.of(best, settings, data, advice)
-    with st.expander(f"Use it: {named(best)}", icon=":material/code:"):
+    files = made.files()
+    with place:
         if made.refused():
             st.caption(made.refused())
-        files = made.files()
         if "fit.py" in files:
             st.markdown("On your table, in simulation, after `pip install .`:")
             st.code(files["fit.py"], language="python")
@@ -99,7 +101,7 @@ with advised:
     recommended = jobs.study(
         ADVICE,
         settings,
-        lambda found: lay_out(figures.advice(found, settings, data)),
+        drawing(figures.advice, settings, data=data),
         data=data,
         patience=0.1,  # the picture below does not wait for it
         parts=["taken", "remedy", "use", "would"],  # who waits for a file first

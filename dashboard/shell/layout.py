@@ -135,9 +135,9 @@ def about(told: About) -> None:
             cite(*told.papers)
 
 
-def opened(title: str, key: str) -> DeltaGenerator | None:
+def opened(title: str, key: str, **look: Any) -> DeltaGenerator | None:
     """A fold whose content travels when it is opened; None as long as it is not."""
-    fold = st.expander(title, key=key, on_change="rerun")
+    fold = st.expander(title, key=key, on_change="rerun", **look)
     return fold if fold.open else None
 
 

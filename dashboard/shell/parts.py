@@ -23,13 +23,13 @@ _FIGURES = Remembered[tuple[Any, tuple[Part, ...]]](48)
 
 
 def drawing(
-    figures: Callable[[Any, Any], Iterable[Part]], settings: Settings
+    figures: Callable[..., Iterable[Part]], settings: Settings, **more: Any
 ) -> Callable[[Any], None]:
-    """What draws a result with these figures of it, which are made once for all who look."""
+    """What draws a result with figures of it and ``more``, made once for all who look."""
 
     def draw(found: Any) -> None:
         key = figures, id(found), settings
-        lay_out(_FIGURES.get(key, lambda: (found, tuple(figures(found, settings))))[1])
+        lay_out(_FIGURES.get(key, lambda: (found, tuple(figures(found, settings, **more))))[1])
 
     return draw
 

@@ -8,7 +8,7 @@ from dashboard.shell import layout, share
 from dashboard.shell.navigation import door
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.questions.which import figures
-from fedpca_core.questions.which.frontier import Front, Frontier, pareto, seeds_of, shown
+from fedpca_core.questions.which.frontier import Front, Frontier, seeds_of
 from fedpca_core.questions.which.settings import FrontierSettings
 from fedpca_core.questions.which.use import destinations, point
 from fedpca_core.settings import short, size
@@ -25,12 +25,10 @@ def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) 
         layout.sentence("\n\n".join(named_once(front.refusals)), kind="note")
     if front.table.empty:
         return
-    drawn = shown(front.points(), settings.across, settings.upward).reset_index(drop=True)
+    drawn, best, panel = figures.picture(front, settings)
     if drawn.empty:
         layout.sentence(words("which-no-numbers"))
         return
-    drawn["label"] = [figures.label(row, settings) for _, row in drawn.iterrows()]
-    best = pareto(drawn, settings.across, settings.upward)
     named = [f"**{label}**" for label in drawn.loc[best, "label"]]
     more = f" and {len(named) - 5} more" * (len(named) > 5)
     st.markdown(f"Nothing beats these on both axes: {'; '.join(named[:5])}{more}.")
@@ -41,7 +39,7 @@ def draw(front: Front, settings: FrontierSettings, data: OwnData | None = None) 
         if number < len(of):
             st.session_state[POINT] = of.iloc[number]["label"]
 
-    chart(key="frontier", panels=[figures.panel(drawn, best, settings)], on_choice=choose)
+    chart(key="frontier", panels=[panel], on_choice=choose)
     notes = figures.floors(settings.across, settings.upward)
     if len(seeds_of(settings)) < settings.seeds:
         notes.append(f"At this size a run is long: the picture is of seed {settings.seed} alone.")
@@ -81,8 +79,10 @@ def _closely(
     with st.container(horizontal=True, vertical_alignment="center"):
         for name, there in destinations(alone).items():
             door(there, PAGES[name])
-        with st.popover("Share", icon=":material/share:", key="point-share"):
-            share.copy_link(alone.query())
+        shared = st.popover("Share", icon=":material/share:", key="point-share", on_change="rerun")
+        if shared.open:  # Streamlit's box for a link is a file of 1.5 MB
+            with shared:
+                share.copy_link(alone.query())
     share.fold(alone, data, [Frontier()], label="This point as a script", key="script-point")
 
 

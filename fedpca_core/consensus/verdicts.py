@@ -26,7 +26,6 @@ CONDITIONS = (1.5, 4.0, 10.0, 30.0, 100.0, 1000.0)
 PENALTIES = (0.0, 0.05, 0.5, 2.0, 10.0, 50.0)
 STEPS = (1, 2, 5, 10, 30, 100)
 
-
 #: Pairs of what the claim allows and what was measured on a problem of constants lambda and L.
 Measure = Callable[[Quadratic, float, float], Iterable[tuple[float, float]]]
 #: A claimed factor and its method.

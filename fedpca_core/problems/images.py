@@ -1,6 +1,6 @@
 """Image data sets, wherever their files are found, dealt to clients: pixels are features."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -121,7 +121,6 @@ def images(
     resolution: int | None = None,
     split: str = "even",
     nested: bool = False,
-    weights: str | Sequence[float] = "records",
     folder: Folder = None,
 ) -> Problem:
     """Problem whose records are images, with ``image_shape`` set and pixels scaled to [0, 1].
@@ -141,7 +140,6 @@ def images(
         even sizes, more clients leave the images of the first as they are, until there are no more
         images. At other positions of the parameter that is not to be had: the pooled images are the
         same at all of them, and what a further client adds to them would be so too, sorted or not.
-    ``weights``, {"records", "equal"} or sequence of float: How clients count in S.
     ``folder``: Of data files; see `data_sets.data_folder`.
     """
     check_heterogeneity(heterogeneity)
@@ -180,7 +178,6 @@ def images(
     told = f"From {sample} that comes along: " if found and found.bundled and sample else ""
     return from_blocks(
         [records[own].T for own in exchange(home, sizes, heterogeneity, way)],
-        weights=weights,
         name=source.title,
         image_shape=(side, side),
         note=f"{told}{len(home):,} images of {side} × {side} pixels, {centred}.",

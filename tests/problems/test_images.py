@@ -131,7 +131,6 @@ def test_the_live_resolution_never_exceeds_the_stored_one():
         ({"resolution": 9}, "9 pixels a side does not fit images of 8; choose between 2 and 8"),
         ({"heterogeneity": 2.0}, r"not 2\.0"),
         ({"split": "odd"}, "'odd'"),
-        ({"weights": "odd"}, "'odd'"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments, sentence):

@@ -33,7 +33,6 @@ _MUCH = 0.75
 #: away, and where the messages leave much open, they lead astray.
 _NEAR = 1e-4
 
-
 #: Equations beside the messages, of a guess: by how much it misses them, (equations,), and the
 #: derivatives of that, (equations, size).
 Extra = Callable[[Candidate, Entries, int], tuple[Array, Array]]

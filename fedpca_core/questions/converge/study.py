@@ -164,7 +164,6 @@ ABOVE_ROUNDING = 1e-11
 #: Fewer rounds than this make no guide.
 SHORTEST_GUIDE = 6
 
-
 #: A run is at rest after so many rounds without motion, in which every client took part so often.
 PATIENCE, TURNS = 12, 2
 #: Largest distance between two estimates that is rounding; half a squared one that is none.

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 from fedpca_core.algorithms.registry import METHODS
 from fedpca_core.protocol.algorithm import Uploads
 from fedpca_core.questions.which import recommendation, remedies
-from fedpca_core.questions.which.frontier import NOTHING, Front
+from fedpca_core.questions.which.frontier import NOTHING, Front, pareto, shown
 from fedpca_core.questions.which.look import CLIENTS, RECORDS, TableLook
 from fedpca_core.questions.which.recommendation import Advice, meant, named, often, share, titled
 from fedpca_core.questions.which.remedies import Remedy
@@ -55,9 +56,17 @@ def along(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values("value", kind="stable")
 
 
-def panel(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> Panel:
-    """Every method a point or a path, with whiskers over the seeds; the front dashed."""
+@lru_cache(maxsize=16)
+def picture(front: Front, settings: FrontierSettings) -> tuple[pd.DataFrame, list[int], Panel]:
+    """Configurations with their ``label``, those that nothing beats, and how they are drawn.
+
+    Every method is a point or a path, with whiskers over the seeds; the front is dashed. Made once
+    for all who look.
+    """
     across, upward = settings.across, settings.upward
+    drawn = shown(front.points(), across, upward).reset_index(drop=True)
+    drawn["label"] = [label(row, settings) for _, row in drawn.iterrows()]
+    best = pareto(drawn, across, upward)
     titles = {axis: title.lower() for axis, title in AXES.items()} | AXES_IN_FULL
 
     def curve(name: str, rows: pd.DataFrame, **look: Any) -> Curve:
@@ -71,13 +80,8 @@ def panel(drawn: pd.DataFrame, best: list[int], settings: FrontierSettings) -> P
         look = {"colour": method, "marker": True, "whiskers": True}
         curves.append(curve(METHODS[method].title, rows, **span, **look))
     curves.append(curve(FRONT, drawn.loc[best], colour="guide", guide=True))
-    return Panel.of(
-        "frontier",
-        curves,
-        x_title=titles[across],
-        y_title=titles[upward],
-        axes_id=f"frontier-{across}-{upward}",
-    )
+    names = {"x_title": titles[across], "y_title": titles[upward]}
+    return drawn, best, Panel.of("frontier", curves, **names, axes_id=f"frontier-{across}-{upward}")
 
 
 def floored(rows: pd.DataFrame, axis: str, end: str = "") -> Any:

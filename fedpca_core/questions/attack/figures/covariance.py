@@ -148,7 +148,6 @@ def messages(found: Reconstructed) -> parts.Parts:
 #: Columns of the messages as the page calls them.
 _WIRE = parts.names("wire-columns")
 
-
 #: Starts whose fit is drawn: the last ones.
 _SHOWN = 6
 
