@@ -37,6 +37,8 @@ LIVE: Mapping[str, tuple[float, ...]] = {
 LIVE_CLIENTS = 30
 #: Rounds of a run over rounds, and the most of one that is run until it settles.
 LONG, LONGEST = 600, 400
+#: Heterogeneities of Figure 2 in place of ours: the caption's 0.2 is the largest.
+LOW = (0.05, 0.1, 0.2)
 #: Rounds over which a run must have settled.
 OVER = 20
 #: Arrived: so much of the way from the first error to the last is left. A share of the way, since
@@ -45,16 +47,19 @@ NEAR = 0.01
 
 
 class Collaborating(Experiment):
-    """One figure: errors against rounds, or where runs end along one axis."""
+    """One figure: errors against rounds, or where runs end along one axis.
+
+    ``low``: Values in place of the figure's.
+    """
 
     source = "perpca"
     x_title, y_title = "communication round", "error over the unavoidable noise"
 
-    def __init__(self, figure: str, reading: str = "std") -> None:
-        self.figure, self.reading = FIGURES[figure], reading
+    def __init__(self, figure: str, reading: str = "std", low: tuple[float, ...] = ()) -> None:
+        self.figure, self.reading, self.low = FIGURES[figure], reading, low
         literal = reading == "literal"
-        self.key = figure + "-literal" * literal
-        self.title = self.figure.title + ", read literally" * literal
+        self.key = figure + "-low" * bool(low) + "-literal" * literal
+        self.title = self.figure.title + ", low values" * bool(low) + ", read literally" * literal
         self.varied = "heterogeneity" if self.figure.axis == "round" else self.figure.axis
         self.measure = self.figure.settings.error_on
 
@@ -113,7 +118,7 @@ class Collaborating(Experiment):
     def _values(self, size: Size) -> tuple[float, ...]:
         if size == "live" and self.figure.axis != "round":
             return LIVE[self.figure.axis]
-        return self.figure.values
+        return self.low or self.figure.values
 
     def _settings(self, size: Size, value: float, seed: int) -> PersonaliseSettings:
         """The settings of one value; the paper's clients are beyond what a page offers."""
