@@ -37,8 +37,6 @@ LIVE: Mapping[str, tuple[float, ...]] = {
 LIVE_CLIENTS = 30
 #: Rounds of a run over rounds, and the most of one that is run until it settles.
 LONG, LONGEST = 600, 400
-#: Heterogeneities of Figure 2 in place of ours: the caption's 0.2 is the largest.
-LOW = (0.05, 0.1, 0.2)
 #: Rounds over which a run must have settled.
 OVER = 20
 #: Arrived: so much of the way from the first error to the last is left. A share of the way, since
@@ -47,10 +45,7 @@ NEAR = 0.01
 
 
 class Collaborating(Experiment):
-    """One figure: errors against rounds, or where runs end along one axis.
-
-    ``low``: Values in place of the figure's.
-    """
+    """One figure, or ``low`` values in place of its own: errors by round, or where runs end."""
 
     source = "perpca"
     x_title, y_title = "communication round", "error over the unavoidable noise"

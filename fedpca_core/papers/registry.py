@@ -31,7 +31,7 @@ from fedpca_core.papers.fedpower import FIGURES, MODEL_II, RAW_PANELS, figure
 from fedpca_core.papers.iot_runs import DATA, RUNS, Bytes, TableReadings
 from fedpca_core.papers.judge import Verdict, judge, read_as, together
 from fedpca_core.papers.measured import Cells
-from fedpca_core.papers.personal_runs import LOW, Collaborating
+from fedpca_core.papers.personal_runs import Collaborating
 from fedpca_core.papers.presets import FIGURES as PRINTED
 from fedpca_core.papers.results import shipped
 
@@ -58,7 +58,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         *RUNS,
         *map(Collaborating, PRINTED),
         *(Collaborating(f"perpca-{name}", "literal") for name in ("1a", "1c", "2a", "2b")),
-        *(Collaborating(f"perpca-{name}", "literal", LOW) for name in ("2a", "2b")),
+        *(Collaborating(f"perpca-{name}", "literal", (0.05, 0.1, 0.2)) for name in ("2a", "2b")),
         dfl_runs.StatementsAgainstCases(),
         dfl_runs.FigureOne(),
     )
