@@ -125,8 +125,8 @@ def test_a_live_run_is_judged_as_it_comes():
     steps = []
     settings = PapersSettings(experiment="figure-1a", run_live=True, seeds=3)
     found = outcome(PaperExperiment().run(settings), lambda step: steps.append(step) or True)
-    one = found.rows.verdicts["faps/leak/figure-1a"]
-    assert one.word == "undetermined" and one.shown.agrees and one.shown.size == "live"
+    one = found.rows.verdicts["fedpower/example-1"]
+    assert one.word == "reproduced" and one.shown.agrees and one.shown.size == "live"
     assert found.rows.verdicts["faps/proposition-2"].word == "reproduced"
     assert isinstance(found.rows, Judged) and found.origins == {}
     assert 0 < steps[-1].fraction <= 1
