@@ -103,7 +103,8 @@ def _together(over: str, parts: Array) -> float:
     if not over:
         return sum(there) / len(there) if there else math.nan
     divides = "over" in over or "step" in over
-    whole = len(there) == len(parts) and (not divides or min(there) > ZERO)
+    least = 2 if "step" in over or "later" in over else 1  # as while a live run is at its first
+    whole = len(there) == len(parts) >= least and (not divides or min(there) > ZERO)
     return OVER[over](there) if whole else math.nan
 
 
