@@ -24,6 +24,7 @@ OVER: Mapping[str, Callable[[Sequence[float]], float]] = {
     "range": lambda values: max(values) - min(values),
     "largest over smallest": lambda values: max(values) / min(values),
     "first over least later": lambda values: values[0] / min(values[1:]),
+    "last over first": lambda values: values[-1] / values[0],
     "least step down": lambda values: min(one / later for one, later in pairwise(values)),
     "largest step down": lambda values: max(one / later for one, later in pairwise(values)),
 }

@@ -268,7 +268,8 @@ def test_what_is_read_off_the_cells():
     assert measured(replace(NUMBER, series="B", over="mean"), made) == {}
     assert {name: take([3.0, 1.0, 2.0]) for name, take in OVER.items()} == {
         "mean": 2.0, "largest": 3.0, "smallest": 1.0, "range": 2.0, "largest over smallest": 3.0,
-        "first over least later": 3.0, "least step down": 0.5, "largest step down": 3.0,
+        "first over least later": 3.0, "last over first": 2 / 3, "least step down": 0.5,
+        "largest step down": 3.0,
     }  # fmt: skip
     with pytest.raises(InvalidInput, match="by “median”; choose one of mean"):
         measured(replace(NUMBER, over="median"), made)
