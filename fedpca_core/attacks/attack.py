@@ -216,7 +216,6 @@ class Effort:
 #: What a trial does unless it is told otherwise.
 USUAL = Effort()
 
-
 R = TypeVar("R")
 
 

@@ -61,7 +61,7 @@ class Mailbox:
         self._known = np.zeros(setting.clients, dtype=bool)
 
     # ------------------------------------------------------------------ down and up
-    def down(self, messages: Arrays, recipients: int) -> dict[str, Array]:
+    def down(self, messages: Arrays, recipients: int) -> Arrays:
         received, size = self._travelled(messages)
         self.bytes_down += recipients * size
         return received
@@ -104,13 +104,13 @@ class Mailbox:
         size = np.sqrt((array**2).mean(axis=tuple(range(1, array.ndim)), keepdims=True))
         return self.channel.upload_noise * size * noise[plan.participants]
 
-    def _travelled(self, messages: Arrays) -> tuple[dict[str, Array], int]:
+    def _travelled(self, messages: Arrays) -> tuple[Arrays, int]:
         """Messages as they arrive, float64 at the wire's precision, and their bytes on it."""
-        arrived = {
-            name: array.astype(self._format, copy=False).astype(np.float64, copy=False)
-            for name, array in messages.items()
-        }
-        return arrived, self._format.itemsize * sum(array.size for array in arrived.values())
+        size = self._format.itemsize * sum(array.size for array in messages.values())
+        if all(array.dtype == self._format == np.float64 for array in messages.values()):
+            return messages, size
+        arrived = {name: array.astype(self._format) for name, array in messages.items()}
+        return {name: array.astype(np.float64) for name, array in arrived.items()}, size
 
     # ------------------------------------------------------------------ transcript
     def record(self, plan: Plan, inbox: Inbox, feedback: Arrays | None) -> Exchange:
@@ -136,7 +136,11 @@ class Mailbox:
             bytes_up=up,
             bytes_down=down,
             upload_bytes=up // max(1, len(plan.participants)),
-            **{name: part and _frozen(part) for name, part in messages.items()},
+            # A transcript cannot be edited by its readers.
+            **{
+                name: part and {key: read_only(one) for key, one in part.items()}
+                for name, part in messages.items()
+            },
         )
         self._recorded = self.bytes_up, self.bytes_down
         self.exchanges.append(exchange)
@@ -157,8 +161,3 @@ def _weighted_sum(weights: Array, messages: Array) -> Array:
     # `np.tensordot` without its bookkeeping.
     flat = messages.reshape(len(messages), math.prod(messages.shape[1:]))
     return (weights @ flat).reshape(messages.shape[1:])
-
-
-def _frozen(arrays: Arrays) -> dict[str, Array]:
-    # A transcript cannot be edited by its readers.
-    return {name: read_only(array) for name, array in arrays.items()}

@@ -107,7 +107,9 @@ class Run(ABC):
             began = time.perf_counter()
             plan = algorithm.plan(server, index, self.setting, self.streams)
             recipients = len(plan.participants) if plan.recipients is None else plan.recipients
-            plan = replace(plan, downlink=self.mailbox.down(plan.downlink, recipients))
+            heard = self.mailbox.down(plan.downlink, recipients)
+            if heard is not plan.downlink:
+                plan = replace(plan, downlink=heard)
             plan, inbox, finish = self.collect(plan, server)
             reply = algorithm.server(server, inbox, plan)
             server, feedback = reply.state, None

@@ -8,7 +8,6 @@ the end; in between a rough one serves, and not after each product. Where S_i is
 H itself is formed.
 """
 
-from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -38,17 +37,20 @@ _LEAST, _MOST = 1e-25, 1e25
 
 def iterate(rule: InnerRule, data: ClientData, state: ClientState, received: Array) -> IntArray:
     """Put X_i and S_i X_i after ``X <- orth(H X)`` by a rule into ``state``; J_i, (present,)."""
-    tested, most = rule.test != "none", int(rule.budget.max())
+    tested, least, most = rule.test != "none", int(rule.budget.min()), int(rule.budget.max())
     stretch = STRETCH if state.norm.min() > _LEAST and state.norm.max() < _MOST else 1
-    low_rank = cache(partial(low_rank_part, replace(state), received))
+    low_rank = cache(partial(low_rank_part, ClientState(**state.arrays()), received))
     formed = None if tested else _formed(data, *low_rank(), most)
     images, since = first_image(state, received), 1
     running, made, first = rule.budget > 0, rule.budget, (state.frame, images)
     for step in range(1, most + 1):
         exact, follows = tested or step == most, rule.follow and step == 1
         # Who needs this product, None for all: it leads to the next iterate, or it is S_i X_i.
-        asking = running if tested else rule.budget > (0 if exact else step)
-        asked = None if asking.all() else asking
+        if tested:
+            asked = None if running.all() else running
+        else:
+            fewer = 0 if exact else step
+            asked = None if fewer < least else rule.budget > fewer
         frames = images
         if exact:
             frames = orthonormalise(images)

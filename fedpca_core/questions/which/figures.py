@@ -58,11 +58,8 @@ def along(rows: pd.DataFrame) -> pd.DataFrame:
 
 @lru_cache(maxsize=16)
 def picture(front: Front, settings: FrontierSettings) -> tuple[pd.DataFrame, list[int], Panel]:
-    """Configurations with their ``label``, those that nothing beats, and how they are drawn.
-
-    Every method is a point or a path, with whiskers over the seeds; the front is dashed. Made once
-    for all who look.
-    """
+    """Configurations with their ``label``, those that nothing beats, and how they are drawn: every
+    method a point or a path with whiskers over the seeds, the front dashed. Made once for all."""
     across, upward = settings.across, settings.upward
     drawn = shown(front.points(), across, upward).reset_index(drop=True)
     drawn["label"] = [label(row, settings) for _, row in drawn.iterrows()]
