@@ -30,7 +30,7 @@ MNIST_EACH, CIFAR_EACH = 500, (300, 100)
 FASHION_KEPT = (10_000, 5_000)
 #: Normal flows of TON-IoT that are kept to test, and attacks.
 TON_NORMAL_TEST, TON_ATTACKS_TEST = 10_000, 56_557
-#: Normal flows of the official UNSW-NB15 test set that the paper tests on, in file order.
+#: Normal flows of the official UNSW-NB15 test set, as many as the paper tests on, in file order.
 UNSW_NORMAL_TEST = 20_000
 #: Rows of the publishers' tables: a table that was cut at the end of a line looks whole.
 ROWS: Mapping[str, tuple[int, ...]] = {
