@@ -28,6 +28,7 @@ PRINTED: Mapping[str, str] = {
     "vary-components": "table-2/p",
     "vary-decay": "table-2/xi",
     "images": "table-3",
+    "uneven": "table-4",
 }
 
 _ROUNDS = {
@@ -62,11 +63,10 @@ class FapsPreset(Preset):
 
     @property
     def published(self) -> tuple[Entry, ...]:
-        """The numbers that the paper prints for it."""
-        place = PRINTED.get(self.name)
-        return tuple(
-            one for one in paper("faps").entries if place and one.id.startswith(f"{place}/")
-        )
+        """The numbers that the paper prints for it, but its seconds."""
+        place = f"{PRINTED.get(self.name)}/"
+        entries = (one for one in paper("faps").entries if one.id.startswith(place))
+        return tuple(one for one in entries if one.measure != "seconds")
 
     def fields(self, size: Size, value: Value | None = None) -> Fields:
         """Everything that the data depend on.
