@@ -19,6 +19,13 @@ function loadPlotly() {
   return window.fedpcaPlotly;
 }
 
+// First drawings are tasks of their own, so that a page's first chart is seen before its last is drawn.
+let turns = Promise.resolve();
+function nextTurn() {
+  turns = turns.then(() => new Promise((begin) => { setTimeout(begin); }));
+  return turns;
+}
+
 const DASHES = { solid: "", dash: "7 4", dot: "2 3", dashdot: "7 3 2 3", longdash: "12 4", longdashdot: "12 3 2 3" };
 
 // Plotly's markers as paths about the middle of a swatch.
@@ -151,6 +158,7 @@ class PanelView {
   draw() {
     this.plot.style.minHeight = `${this.height()}px`; // no jump when the chart arrives
     this.drawing = this.drawing.then(() => loadPlotly()).then(async (plotly) => {
+      if (!this.listening) await nextTurn();
       if (this.gone) return;
       // A chart that nobody sees is drawn when it comes into sight: `fit` hears of that.
       this.unseen = this.wide() === 0;
