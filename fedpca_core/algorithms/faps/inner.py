@@ -8,8 +8,6 @@ the end; in between a rough one serves, and not after each product. Where S_i is
 H itself is formed.
 """
 
-from functools import cache, partial
-
 import numpy as np
 
 from fedpca_core.algorithms.faps.rules import InnerRule, conditions_hold, follow, leading_direction
@@ -39,8 +37,9 @@ def iterate(rule: InnerRule, data: ClientData, state: ClientState, received: Arr
     """Put X_i and S_i X_i after ``X <- orth(H X)`` by a rule into ``state``; J_i, (present,)."""
     tested, least, most = rule.test != "none", int(rule.budget.min()), int(rule.budget.max())
     stretch = STRETCH if state.norm.min() > _LEAST and state.norm.max() < _MOST else 1
-    low_rank = cache(partial(low_rank_part, ClientState(**state.arrays()), received))
-    formed = None if tested else _formed(data, *low_rank(), most)
+    begun = ClientState(**state.arrays())
+    low_rank = None if tested else low_rank_part(begun, received)  # a test may end before it
+    formed = None if low_rank is None else _formed(data, *low_rank, most)
     images, since = first_image(state, received), 1
     running, made, first = rule.budget > 0, rule.budget, (state.frame, images)
     for step in range(1, most + 1):
@@ -75,7 +74,7 @@ def iterate(rule: InnerRule, data: ClientData, state: ClientState, received: Arr
                 made = np.where(running, step, made)
                 break  # most rounds end here, and nobody goes on from an image
         if formed is None:
-            tall, wide = low_rank()
+            tall, wide = low_rank = low_rank or low_rank_part(begun, received)
             moved = products + tall @ (wide @ frames)
         else:  # H is symmetric, and this is quicker
             moved = (frames.mT @ formed).mT
