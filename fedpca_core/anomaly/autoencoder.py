@@ -35,7 +35,6 @@ FEDAE_2 = (32, 24, 16, 24, 32)
 CLIP = 10.0
 #: Adam's step.
 RATE = 1e-3
-_BATCH = 64
 _FIRST, _SECOND, _SMALL = 0.9, 0.999, 1e-8  # Adam's usual constants
 
 Floats = NDArray[np.float32]
@@ -49,6 +48,9 @@ class Network:
     #: Widths of the hidden layers, the code in the middle.
     hidden: tuple[int, ...] = FEDAE
     rate: float = RATE
+    clip: float = CLIP
+    #: Whether a step is ``rate`` times the slope of the mean loss, not Adam's.
+    plain: bool = False
 
     @property
     def stacks(self) -> tuple[tuple[int, ...], ...]:
@@ -70,11 +72,14 @@ class Network:
         total = 0.0
         for step in range(1, steps + 1):
             losses, slope = gradient(self.stacks[0], flat, records[rows[:, step - 1]])
+            total += float(losses.mean())
+            if self.plain:
+                flat -= np.float32(self.rate) * slope
+                continue
             first += (1 - _FIRST) * (slope - first)
             second += (1 - _SECOND) * (slope**2 - second)
             rate = self.rate * np.sqrt(1 - _SECOND**step) / (1 - _FIRST**step)
             flat -= np.float32(rate) * first / (np.sqrt(second) + _SMALL)
-            total += float(losses.mean())
         return flat.astype(float), total / steps
 
     def reconstruct(self, weights: Floats, records: Floats) -> Floats:
@@ -106,12 +111,13 @@ def training(
     rounds: int = 40,
     participation: float = 0.1,
     local_epochs: int = 1,
+    batch: int = 64,
     seed: int = 0,
 ) -> Generator[float, None, Autoencoder]:
     """Train with FedAvg; yields the share that is done after every round, returns the model.
 
     Wire, each participant and round: all weights down and up (float32). In a round a client draws,
-    ``local_epochs`` times, as many of its records as it has, with replacement, in batches of 64.
+    ``local_epochs`` times, as many of its records as it has, with replacement, in batches.
 
     Raises InvalidInput: the problem kept no records; impossible numbers.
     """
@@ -126,9 +132,9 @@ def training(
     setting = setting_of(problem, participation)
     mailbox = Mailbox(Channel(dtype="float32"), setting, streams, reuse_uploads=False)
     records = np.concatenate([block.T for block in problem.blocks]).astype(np.float32)
-    np.clip(records, -CLIP, CLIP, out=records)
+    np.clip(records, -network.clip, network.clip, out=records)
     begins = np.concatenate([[0], np.cumsum(setting.samples)[:-1]])
-    steps = local_epochs * max(1, round(float(setting.samples.mean()) / _BATCH))
+    steps = local_epochs * max(1, round(float(setting.samples.mean()) / batch))
     weights = _initial(network.stacks, streams.generator("start"))
     losses = []
     began = time.perf_counter()
@@ -144,7 +150,7 @@ def training(
         received = mailbox.down(plan.downlink, len(present))["weights"]
         # Drawn for all clients and indexed, so participation never shifts the stream.
         draws = streams.generator("batches", round_).random(
-            (setting.clients, steps, _BATCH), dtype=np.float32
+            (setting.clients, steps, batch), dtype=np.float32
         )[present]
         held = setting.samples[present][:, None, None]
         rows = np.minimum((draws * held).astype(np.int64), held - 1)
@@ -166,8 +172,9 @@ def training(
 def score(model: Autoencoder, records: Array, rows: int = 8192) -> Array:
     """Mean squared reconstruction error of every (clipped) record, (records,)."""
     weights, result = model.weights.astype(np.float32)[None], []
+    most = model.network.clip
     for begin in range(0, len(records), rows):
-        part = np.clip(records[begin : begin + rows], -CLIP, CLIP).astype(np.float32)
+        part = np.clip(records[begin : begin + rows], -most, most).astype(np.float32)
         result.append(((model.network.reconstruct(weights, part) - part) ** 2).mean(axis=1))
     return np.concatenate(result).astype(float)
 
@@ -249,7 +256,9 @@ class BiGAN(Network):
         flat = torch.from_numpy(start.astype(np.float32)).repeat(len(rows), 1)
         sizes = [parameters(stack) for stack in self.stacks]
         parts = [part.clone().requires_grad_() for part in flat.split(sizes, dim=1)]
-        optimisers = [torch.optim.Adam(group, self.rate) for group in (parts[2:], parts[:2])]
+        kind = torch.optim.SGD if self.plain else torch.optim.Adam
+        rate = self.rate / 2 if self.plain else self.rate  # the loss below is twice the mean
+        optimisers = [kind(group, rate) for group in (parts[2:], parts[:2])]
 
         def through(part: int, batch: Any) -> Any:
             return forward(split(self.stacks[part], parts[part]), batch)[-1]

@@ -5,34 +5,39 @@ the participants and what is random in a rival; the split of the records is that
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from fedpca_core.algorithms.admm import ConsensusADMM
 from fedpca_core.algorithms.fedpe_fedpg import FedPE, FedPG
-from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2, RATE, BiGAN, Network, training
+from fedpca_core.anomaly.autoencoder import FEDAE, FEDAE_2, BiGAN, Network, training
 from fedpca_core.anomaly.autoencoder import score as reconstruction_error
+from fedpca_core.anomaly.detectors import mean_rates
 from fedpca_core.anomaly.evaluation import (
     area,
     area_pair,
     best_for_labels,
     evaluate,
     for_labels,
+    quantile,
+    reconstruct,
     score,
 )
 from fedpca_core.arrays import Array, Arrays, BoolArray
 from fedpca_core.errors import InvalidInput
 from fedpca_core.linalg.stiefel import orthonormalise, remove_span
-from fedpca_core.papers.entries import paper
+from fedpca_core.papers.entries import Reading, paper
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Piece, Size
+from fedpca_core.problems.problem import Problem, from_blocks
 from fedpca_core.problems.traffic import DetectionTask
 from fedpca_core.protocol.channel import Channel
 from fedpca_core.protocol.simulate import simulate, stream
 from fedpca_core.questions.anomaly.settings import AnomalySettings
 from fedpca_core.questions.anomaly.task import task
-from fedpca_core.questions.anomaly.trained import detector, told
+from fedpca_core.questions.anomaly.trained import LEARNING, run, told
 from fedpca_core.steps import Part, Step
 from fedpca_core.study.here import named
 
@@ -45,10 +50,12 @@ NETWORKS: Mapping[str, tuple[type[Network], int]] = {
 NEAR = 0.1
 #: It has learnt enough when it captures this share of the variance that the best subspace does.
 LEARNT = 0.95
-#: Features of UNSW-NB15, and ranks at which uploads are compared.
-FEATURES, UPLOADED = 39, (2, 14)
-#: Records of a client there, and bytes of a graphics card of the paper's make.
-RECORDS, CARD = 560, 24e9
+#: Features, and records of a client, of UNSW-NB15 and of TON-IoT.
+HELD = {"": (39, 560), ", TON-IoT": (49, 1149)}
+#: Ranks at which uploads are compared, and twice as many: a frame with its multiplier.
+UPLOADED, TWICE = (2, 14), (4, 28)
+#: Bytes of a graphics card of the paper's make.
+CARD = 24e9
 #: Numbers of a number's size that training holds: weights, gradient, Adam's two moments; of a
 #: subspace method frame, multiplier, average and gradient.
 COPIES = 4
@@ -142,17 +149,14 @@ class Runs(Experiment):
         on, k, name = task(settings), settings.components, cell.series
         problem, method = on.problem, settings.algorithm()
         if self.penalty:
-            data = problem.client_data
-            largest = float(data.spectral_norms().mean() * data.samples.mean())
-            method = replace(method, penalty_factor=self.penalty / largest)
+            method = with_penalty(method, problem, self.penalty)
         target, best = problem.target(k), float(problem.eigenvalues[:k].sum())
         every: float = self.rounds.get(name, settings.rounds)
         every = SOLVES[size] / settings.participation if self.followed else every
         distances, learnt, spent = [], [], [0.0]
         how: dict[str, Any] = {"participation": settings.participation, "seed": settings.seed}
-        run = stream(problem, method, rounds=round(every), channel=_WIRE, **how)
         began = time.process_time()
-        for entry in run:
+        for entry in stream(problem, method, rounds=round(every), channel=_WIRE, **how):
             spent.append(spent[-1] + time.process_time() - began)
             distances.append(float(np.linalg.norm(remove_span(entry.estimate, target))) / k**0.5)
             basis = orthonormalise(entry.estimate)
@@ -250,10 +254,10 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "rank 11, own z-scores": {**_RANK_11, "standardising": "local"},
     "rank 11, shuffled clients": {**_RANK_11, "split": "iid"},
 }
-#: What else is tried of networks by name: readings that say what is changed in the training, and
-#: the hidden layers of those with two and with four.
-TRAININGS: Mapping[str, Mapping[str, Any]] = {
-    one.name: one.changes
+#: What else is tried: readings that are a part by their own name say what is changed, beside the
+#: settings of rank 2 and of our networks, and of which methods.
+PARTS: Mapping[str, Reading] = {
+    one.name: one
     for one in paper("iot").readings["table-1"]
     if one.reads.get("part") == one.name and one.name not in SETTINGS
 }
@@ -262,6 +266,28 @@ SCRIPT_STEP, PENALTY = 1e-4, 1.0
 #: are arbitrary.
 VARYING = 1e-10
 _SUBSPACES = ("FedPE", "FedPG")
+Scorer = Callable[[Array], Array]
+
+
+def with_penalty(method: ConsensusADMM, problem: Problem, penalty: float) -> ConsensusADMM:
+    """The method with a number as its penalty, beside a sum over a client's records, as printed."""
+    data = problem.client_data
+    largest = float(data.spectral_norms().mean() * data.samples.mean())
+    return replace(method, penalty_factor=penalty / largest)
+
+
+def with_records(on: DetectionTask, changed: Scorer) -> DetectionTask:
+    """The task with other records of all clients and tests, (records, features)."""
+    assert on.problem.blocks is not None
+    blocks = [changed(block.T).T for block in on.problem.blocks]
+    problem = from_blocks(blocks, name=on.problem.name, feature_names=on.problem.feature_names)
+    return replace(on, problem=problem, records=changed(on.records))
+
+
+def by_moments_of(block: Array, records: Array) -> Array:
+    """Records by mean and deviation of a block (features, records); by its mean where constant."""
+    deviation = block.std(axis=1)
+    return (records - block.mean(axis=1)) / np.where(deviation > 1e-12, deviation, 1.0)
 
 
 @dataclass(frozen=True)
@@ -280,7 +306,8 @@ class TableReadings(Experiment):
 
     Measures: the areas, and every rate "rate, threshold". Rates of clients' own subspaces are
     averaged, each at its own threshold; besides, "..., summed" are those of the summed counts, and
-    "..., one threshold" those at one threshold for the scores of all.
+    "..., one threshold" those at one threshold for the scores of all. "..., own quantile" are means
+    over clients of which each has a quantile of its training scores as its threshold.
     """
 
     source, sizes = "iot", ("paper",)
@@ -292,10 +319,13 @@ class TableReadings(Experiment):
         self.varied = "setting"
 
     def pieces(self, size: Size) -> Iterable[Piece]:
-        for part, fields in {**SETTINGS, **TRAININGS}.items():
+        for part, fields in SETTINGS.items():
             others = () if "scripts" in part else ("Self-learning PCA", "Norm only", *NETWORKS)
-            for series in (*_SUBSPACES, *others) if part in SETTINGS else NETWORKS:
+            for series in (*_SUBSPACES, *others):
                 yield part, series, {"data": self.data, **fields}
+        for part, one in PARTS.items():
+            for series in one.only or (*_SUBSPACES, "Self-learning PCA", *NETWORKS):
+                yield part, series, {"data": self.data, **one.changes}
 
     def described(self, size: Size) -> str:
         return "100 clients of whom 10% take part in a round"
@@ -304,43 +334,75 @@ class TableReadings(Experiment):
         return (self.data,)
 
     def live(self) -> AnomalySettings:
-        return self._settings(next(iter(SETTINGS)), 0)
+        return self._settings(next(iter(SETTINGS)), {}, 0)
 
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
         yield Step(0.0, f"{cell.name}: reading the records")
-        settings = self._settings(cell.part, cell.seed)
+        how = PARTS[cell.part].changes if cell.part in PARTS else {}
+        settings = self._settings(cell.part, how, cell.seed)
         on = task(settings)
+        if "clip" in how:
+            on = with_records(on, lambda records: np.clip(records, -how["clip"], how["clip"]))
+        if how.get("features") == "range":
+            least, width = on.training.min(axis=0), np.ptp(on.training, axis=0)
+            on = with_records(on, lambda records: (records - least) / width)
         if cell.series == "Self-learning PCA":
-            rates = yield from self._alone(cell, on, settings.components)
-        elif cell.series in _SUBSPACES and "scripts" in cell.part:
-            try:
-                basis = as_in_the_scripts(on, cell.series, settings.rounds, cell.seed)
-            except InvalidInput:  # its fixed steps are too long for these data
-                return [Number(cell.series, "diverged", 1.0)]
-            rates = self._rates(on.attack, cell.series, score(on.records, basis))
-        elif cell.series in NETWORKS:
-            kind, width = NETWORKS[cell.series]
-            how = dict(TRAININGS.get(cell.part, {}))
-            hidden = how.pop("hidden", (FEDAE, FEDAE_2))[width]
-            network = kind(on.problem.features, hidden, how.pop("rate", RATE))
-            run = training(on.problem, network, seed=cell.seed, **how)
-            model = yield from told(run, cell.name)
-            rates = self._rates(on.attack, cell.series, reconstruction_error(model, on.records))
-        elif cell.series == "Norm only":
-            rates = self._rates(on.attack, cell.series, score(on.records, None))
-        else:
-            one = yield from detector("federated", replace(settings, method=cell.series.lower()))
-            rates = self._rates(on.attack, cell.series, one.scores)
+            rates = yield from self._alone(cell, on, settings, how.get("tested") == "own")
+            return Number.each(cell.series, rates)
+        scored = yield from self._learnt(cell, on, settings, how)
+        if scored is None:  # its fixed steps are too long for these data
+            return [Number(cell.series, "diverged", 1.0)]
+        assert on.problem.blocks is not None
+        levels = [quantile(scored(block.T)) for block in on.problem.blocks]
+        rates = self._rates(on.attack, cell.series, scored(on.records), levels)
         return Number.each(cell.series, rates)
 
-    def _alone(self, cell: Cell, on: DetectionTask, components: int) -> Part[dict[str, float]]:
-        """The rates of every client's own subspace."""
-        values, frames = on.problem.client_data.top_eigenvectors(components)
+    def _learnt(
+        self, cell: Cell, on: DetectionTask, settings: AnomalySettings, how: Mapping[str, Any]
+    ) -> Part[Scorer | None]:
+        """What scores records, learnt by the cell's method; None where it diverged."""
+        series = cell.series
+        if series in NETWORKS:
+            kind, width = NETWORKS[series]
+            hidden = how.get("hidden", (FEDAE, FEDAE_2))[width]
+            shape = {name: how[name] for name in {"rate", "clip", "plain"} & how.keys()}
+            taught = {name: how[name] for name in {"rounds", "local_epochs", "batch"} & how.keys()}
+            network = kind(on.problem.features, hidden, **shape)
+            trained = training(on.problem, network, seed=cell.seed, **taught)
+            model = yield from told(trained, cell.name)
+            learnt = bool(np.isfinite(model.weights).all())
+            return (lambda records: reconstruction_error(model, records)) if learnt else None
+        basis: Array | None = None
+        if "scripts" in cell.part:
+            try:
+                basis = as_in_the_scripts(on, series, settings.rounds, cell.seed)
+            except InvalidInput:
+                return None
+        elif series in _SUBSPACES:
+            method = replace(settings, method=series.lower()).algorithm()
+            if "penalty" in how:
+                method = with_penalty(method, on.problem, how["penalty"])
+            trace = yield from run(settings, method, on.problem, _WIRE, record="full")
+            if how.get("scored") == "average":
+                average = (trace.transcript.exchanges[-1].feedback or {})["frame"]
+                return lambda records: ((records - reconstruct(records, average)) ** 2).sum(axis=1)
+            basis = trace.estimate
+        return lambda records: score(records, basis)
+
+    def _alone(
+        self, cell: Cell, on: DetectionTask, settings: AnomalySettings, own: bool
+    ) -> Part[dict[str, float]]:
+        """The rates of every client's own subspace; its ``own`` moments may be the test's, too."""
+        values, frames = on.problem.client_data.top_eigenvectors(settings.components)
+        common = task(replace(settings, standardising="global")).problem.blocks
+        assert on.problem.blocks is not None and common is not None
         scored, found = [], []
         for client, frame in enumerate(frames):
-            varying = values[client] > VARYING * values[client, 0]
-            scored.append(score(on.records, frame[:, varying]))
-            found.append(self._rates(on.attack, cell.series, scored[-1]))
+            varying = frame[:, values[client] > VARYING * values[client, 0]]
+            records = by_moments_of(common[client], on.records) if own else on.records
+            level = quantile(score(on.problem.blocks[client].T, varying))
+            scored.append(score(records, varying))
+            found.append(self._rates(on.attack, cell.series, scored[-1], [level]))
             yield Step(client / len(frames), f"{cell.name}: client {client}")
         rates = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
         pooled = np.tile(on.attack, len(scored)), cell.series, np.concatenate(scored)
@@ -356,7 +418,10 @@ class TableReadings(Experiment):
                 summed[f"{name}, summed"] = 100 * theirs[word] if word in theirs else rate
         return rates | summed | one
 
-    def _rates(self, attack: BoolArray, series: str, scores: Array) -> dict[str, float]:
+    def _rates(
+        self, attack: BoolArray, series: str, scores: Array, own: Sequence[float] = ()
+    ) -> dict[str, float]:
+        """Rates by threshold, of which clients may have their ``own``."""
         areas = area_pair(attack, scores)
         found = {"auc": areas[0], "average_precision": areas[1]}
         printed = {
@@ -365,13 +430,17 @@ class TableReadings(Experiment):
             if one.id.startswith(f"table-1/{self.data}/") and one.id.endswith("/recall")
         }
         recall = printed.get(series, printed["FedPG"])
-        for rule, level in for_labels(attack, scores, recall).items():
-            judged = evaluate(attack, scores, level, areas)
-            found |= {f"{name}, {rule}": 100 * rate for name, rate in judged.rates().items()}
+        levels = {rule: [level] for rule, level in for_labels(attack, scores, recall).items()}
+        for rule, every in {**levels, "own quantile": own}.items():
+            judged = [evaluate(attack, scores, level, areas) for level in every]
+            if judged:
+                rates = mean_rates(judged)
+                found |= {f"{name}, {rule}": 100 * rate for name, rate in rates.items()}
         return found
 
-    def _settings(self, part: str, seed: int) -> AnomalySettings:
-        fields = SETTINGS.get(part, SETTINGS["rank 2"])
+    def _settings(self, part: str, how: Mapping[str, Any], seed: int) -> AnomalySettings:
+        learnt = {name: how[name] for name in how.keys() & (LEARNING | {"standardising"})}
+        fields = SETTINGS.get(part, {**SETTINGS["rank 2"], **learnt})
         return AnomalySettings(problem=self.data, rule="oracle", seed=seed, **fields)
 
 
@@ -403,26 +472,30 @@ class Bytes(Experiment):
     sizes, exact = ("paper",), True
 
     def pieces(self, size: Size) -> Iterable[Piece]:
-        fixed = {"features": FEATURES, "clients": 100, "records": RECORDS, "card": CARD}
-        for rank in UPLOADED:
-            for name in (*NETWORKS, "FedPG", "FedPE"):
-                yield f"k = {rank}", name, {"rank": rank, **fixed}
+        alone = {name: x.changes for name, x in PARTS.items() if x.changes.keys() == {"hidden"}}
+        for data, (features, records) in HELD.items():
+            fixed = {"features": features, "clients": 100, "records": records, "card": CARD}
+            for word, widths in {"": {}, **alone}.items():
+                for rank in UPLOADED if word else (*UPLOADED, *TWICE):
+                    for name in NETWORKS if word else (*NETWORKS, "FedPG", "FedPE"):
+                        part = f"k = {rank}{data}" + f", {word}" * bool(word)
+                        yield part, name, {"rank": rank, **fixed, **widths}
 
     def described(self, size: Size) -> str:
-        return f"UNSW-NB15's {FEATURES} features, float32 on both sides"
+        return "features of UNSW-NB15 or TON-IoT, float32 on both sides"
 
     def run(self, cell: Cell, size: Size) -> Part[Sequence[Number]]:
         yield Step(0.0, cell.name)
-        name, rank = cell.series, int(cell.configuration["rank"])
-        sent = FEATURES * rank
-        held = COPIES * sent + FEATURES**2 + rank**2 * (name == "FedPE")
+        on, name = cell.configuration, cell.series
+        features, rank = int(on["features"]), int(on["rank"])
+        sent = features * rank
+        held = COPIES * sent + features**2 + rank**2 * (name == "FedPE")
         if name in NETWORKS:
             kind, width = NETWORKS[name]
-            sent = kind(FEATURES, (FEDAE, FEDAE_2)[width]).parameters
+            sent = kind(features, on.get("hidden", (FEDAE, FEDAE_2))[width]).parameters
             held = COPIES * sent
-        records = FEATURES * int(cell.configuration["records"])
-        whole = 4 * (held + records) * int(cell.configuration["clients"])
-        found = {"held": 4.0 * held, "card": 100 * whole / float(cell.configuration["card"])}
+        whole = 4 * (held + features * int(on["records"])) * int(on["clients"])
+        found = {"held": 4.0 * held, "card": 100 * whole / float(on["card"])}
         if name in NETWORKS:
-            found["ratio"] = sent / (FEATURES * rank)
+            found["ratio"] = sent / (features * rank)
         return Number.each(name, found)

@@ -40,10 +40,13 @@ def test_without_pytorch_a_sentence_says_what_to_install(detection, monkeypatch)
     assert {"FedBiGAN", "FedBiGAN-2"} <= {cell.series for cell in experiment.cells("paper", 1)}
 
 
-def test_a_first_step_goes_against_every_slope():
-    """Adam's is the rate times the sign of the slope; slopes here by differences in float64."""
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_first_step_goes_against_every_slope(plain):
+    """Adam's is the rate times the sign of the slope, a plain one the rate times that of the mean
+    of both kinds of records; slopes here, of their sum, by differences in float64."""
     pytest.importorskip("torch", reason="PyTorch is optional: pip install '.[networks]'")
-    network, made, rate = BiGAN(6, (5, 3, 5), rate=1e-3), np.random.default_rng(0), 1e-3
+    made, rate = np.random.default_rng(0), 1e-1 if plain else 1e-3
+    network = BiGAN(6, (5, 3, 5), rate=rate, plain=plain)
     start = made.normal(0.0, 0.5, network.parameters).astype(np.float32).astype(float)
     records = made.standard_normal((60, 6)).astype(np.float32)
     rows = np.arange(60).reshape(2, 1, 30)
@@ -71,7 +74,8 @@ def test_a_first_step_goes_against_every_slope():
             slope = (ahead - behind) / 2e-6
             if abs(slope) > 1e-4:
                 moved = (stepped[client] - start)[index]
-                assert moved == pytest.approx(-rate * np.sign(slope), rel=1e-2), index
+                step = slope / 2 if plain else np.sign(slope)
+                assert moved == pytest.approx(-rate * step, rel=1e-2), index
 
 
 def test_the_same_seed_gives_the_same(detection):

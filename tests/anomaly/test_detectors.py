@@ -239,3 +239,29 @@ def test_a_task_says_what_every_client_holds():
     found = traffic.prepare(traffic.synthetic(), clients=12, split="pathological", each=2)
     assert found.held.sum() == len(found.source.normal) and len(found.held) == 12
     assert ((found.held > 0).sum(axis=1) <= 2).all()
+
+
+def test_a_plain_step_is_the_rate_times_the_slope():
+    made = np.random.default_rng(0)
+    network = autoencoder.Network(5, (4, 2, 4), rate=0.1, plain=True)
+    start = made.standard_normal(network.parameters).astype(np.float32).astype(float)
+    records = made.standard_normal((40, 5)).astype(np.float32)
+    rows = np.arange(40).reshape(2, 1, 20)
+    stepped, _ = network.descend(start, records, rows, made)
+    flat = np.repeat(start.astype(np.float32)[None], 2, axis=0)
+    _, slope = autoencoder.gradient(network.stacks[0], flat, records[rows[:, 0]])
+    np.testing.assert_allclose(stepped, start - 0.1 * slope, atol=1e-6)
+
+
+def test_inputs_are_clipped_where_the_network_says(detection):
+    def learnt(clip):
+        network = autoencoder.Network(24, clip=clip)
+        return done(autoencoder.training(detection.problem, network, rounds=2, batch=32))
+
+    far, never, near = learnt(1e6), learnt(np.inf), learnt(1.0)
+    np.testing.assert_array_equal(far.weights, never.weights)
+    assert not np.array_equal(far.weights, near.weights)
+    inside = np.clip(detection.records, -1, 1)
+    np.testing.assert_array_equal(
+        autoencoder.score(near, detection.records), autoencoder.score(near, inside)
+    )
