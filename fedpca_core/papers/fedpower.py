@@ -8,6 +8,7 @@ calibration shows the published picture, and is offered beside it.
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.errors import require_known
@@ -60,12 +61,12 @@ ROW_OF_A_NETWORK = (
 )
 
 
-def _of_blocks(words: str, networks: int, live: Size, *, normalised: bool = True) -> Model:
+def _of_blocks(words: str, networks: int, live: Size, **how: bool) -> Model:
     """Model II with so many networks a machine at the paper's size."""
 
     def draw(size: Size, seed: int) -> Problem:
         each = size.samples // size.features
-        return block_model(size.features, networks=each, seed=seed, normalised=normalised)
+        return block_model(size.features, networks=each, seed=seed, **how)
 
     sizes = {"paper": Size(1000, 1000 * networks), "live": live}
     return Model(f"Model II: block model, {words}", 2, 2, sizes, draw, ROW_OF_A_NETWORK)
@@ -74,12 +75,15 @@ def _of_blocks(words: str, networks: int, live: Size, *, normalised: bool = True
 #: Model II without the normalisation that its noise is calibrated to: a reading of Figure 4 with
 #: similar curves, which the Papers page judges; nothing is private in it, so no page runs it.
 RAW = "raw blocks"
+#: Model II with a fair coin for every node's community, another reading.
+COIN = "blocks by coin"
 _SIZES_OF_MODEL_I = {"paper": Size(100, 100_000), "live": Size(40, 30_000)}
 MODELS: Mapping[str, Model] = {
     "spiked": Model("Model I: spiked covariance", 4, 5, _SIZES_OF_MODEL_I, _spiked),
     "blocks": _of_blocks("one network a machine", 1, Size(300, 2 * 300)),
     "many blocks": _of_blocks("many networks a machine", 64, Size(150, 164 * 150)),
     RAW: _of_blocks("rows as they are", 1, Size(300, 2 * 300), normalised=False),
+    COIN: _of_blocks("communities by coin", 1, Size(300, 2 * 300), coin=True),
 }
 
 
@@ -94,6 +98,7 @@ class Variant:
     period: int = 2
     epsilon: float = 0.5
     draws: int | None = None
+    alignment: bool = True
 
 
 @dataclass(frozen=True)
@@ -141,11 +146,22 @@ def figure(key: str) -> FigurePanel:
     return known[key]
 
 
-#: The panels of Figure 4 that the paper has, and the same on `RAW`.
-MODEL_II = tuple(map(figure, ("4a", "4b", "4c")))
-RAW_PANELS = tuple(
-    replace(entry, key=f"{entry.key} raw", model=RAW, verdict="") for entry in MODEL_II
-)
+#: The panels of Figure 4 that the paper has.
+MODEL_II = ("4a", "4b", "4c")
+
+
+def panels(word: str, *keys: str, model: str = "", **changed: Any) -> tuple[FigurePanel, ...]:
+    """Panels under a reading, ``word``: on another model, or with every curve changed."""
+    return tuple(
+        replace(
+            entry,
+            key=f"{entry.key} {word}",
+            model=model or entry.model,
+            variants=tuple(replace(one, **changed) for one in entry.variants),
+            verdict="",
+        )
+        for entry in map(figure, keys)
+    )
 
 
 def algorithm(
@@ -164,4 +180,5 @@ def algorithm(
         period=variant.period,
         noise=noise,
         draws=variant.draws,
+        alignment=variant.alignment,
     )

@@ -27,7 +27,7 @@ from fedpca_core.papers import dfl_runs, fedpower_runs
 from fedpca_core.papers.entries import PAPERS, Entry, paper
 from fedpca_core.papers.experiment import Experiment
 from fedpca_core.papers.faps_runs import FapsConvergence, Recovered, Stopped
-from fedpca_core.papers.fedpower import FIGURES, MODEL_II, RAW_PANELS, figure
+from fedpca_core.papers.fedpower import CLIENTS, COIN, FIGURES, MODEL_II, RAW, figure, panels
 from fedpca_core.papers.iot_runs import DATA, RUNS, Bytes, TableReadings
 from fedpca_core.papers.judge import Verdict, judge, read_as, together
 from fedpca_core.papers.measured import Cells
@@ -38,9 +38,14 @@ from fedpca_core.papers.results import shipped
 _VARIED = ("vary-features", "vary-samples", "vary-components", "vary-decay")
 _FEDPOWER = {
     "3": ("Figure 3: Model I", [one for one in FIGURES if one.key[0] == "3"]),
-    "4": ("Figure 4: Model II", MODEL_II),
+    "4": ("Figure 4: Model II", [figure(one) for one in MODEL_II]),
     "4-many": ("Figure 4(b): many networks, exact noise (ours)", [figure("4e")]),
-    "4-raw": ("Figure 4: rows not normalised", RAW_PANELS),
+    "4-raw": ("Figure 4: rows not normalised", panels("raw", *MODEL_II, model=RAW)),
+    "4-coin": ("Figure 4: communities by coin", panels("coin", *MODEL_II, model=COIN)),
+    "3-drawn": ("Figure 3(a): K = m drawn", panels("drawn", "3a", draws=CLIENTS)),
+    "4-drawn": ("Figure 4: K = m drawn", panels("drawn", "4a", "4b", draws=CLIENTS)),
+    "3-unaligned": ("Figure 3(a): unaligned", panels("unaligned", "3a", alignment=False)),
+    "4-unaligned": ("Figure 4: unaligned", panels("unaligned", *MODEL_II, alignment=False)),
 }
 #: Every experiment, by key.
 EXPERIMENTS: Mapping[str, Experiment] = {

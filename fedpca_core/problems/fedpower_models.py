@@ -102,6 +102,7 @@ def block_model(
     seed: int = 0,
     *,
     normalised: bool = True,
+    coin: bool = False,
 ) -> Problem:
     """FedPower's Model II; the defaults are the paper's.
 
@@ -111,6 +112,7 @@ def block_model(
         the communities, at 64 (of 1000 nodes) the published picture returns.
     ``normalised``: Whether rows get norm 1. Left as they are, they have a squared norm of their
         degree, and noise that is calibrated to norm 1 protects nothing.
+    ``coin``: Whether a fair coin chooses the community of each node, for all machines alike.
     """
     require(nodes >= 4, f"Two communities need at least 4 nodes, not {nodes}.")
     require(clients >= 1, f"There must be at least 1 client, not {clients}.")
@@ -120,7 +122,8 @@ def block_model(
     def made() -> Array:
         """S_i of every client (read-only, shared by callers)."""
         streams = Streams(seed)
-        community = np.arange(nodes) >= nodes // 2
+        halves = np.arange(nodes) >= nodes // 2
+        community = streams.generator("data").random(nodes) < 0.5 if coin else halves
         chance = np.where(community[:, None] == community[None, :], WITHIN, BETWEEN)
         grams = np.zeros((clients, nodes, nodes))
         for client in range(clients):
@@ -140,7 +143,7 @@ def block_model(
         grams.flags.writeable = False
         return grams
 
-    moments = _networks.get((nodes, clients, networks, seed, normalised), made)
+    moments = _networks.get((nodes, clients, networks, seed, normalised, coin), made)
     plural = "network" if networks == 1 else "networks"
     return Problem(
         name="Model II, block model",
