@@ -74,7 +74,7 @@ class DecoupledPCA(Algorithm):
         return _together(server["frame"], clients["own"])
 
 
-def _steps(data: ClientData, factor: float) -> Array:
+def _steps(data: ClientData, factor: float | Array) -> Array:
     """Each client's step, (clients,); without data there is nothing to climb, and any will do."""
     largest = data.spectral_norms()
     return factor / (largest + (largest == 0))
@@ -97,17 +97,21 @@ class LocalTraining(Algorithm):
     The baseline without collaboration. Its limit is known in closed form: the leading eigenvectors
     of S_i (arbitrary beyond the client's number of samples).
 
-    ``step``: In units of 1/lambda_1(S_i), which each client computes from its own data.
+    ``step``: In units of 1/lambda_1(S_i), which each client computes from its own data; one number,
+        or one a client.
+    ``alike``: All clients start from one frame.
     """
 
     title: ClassVar[str] = "LocalTraining"
     uploads: ClassVar[Uploads] = Uploads.NOTHING
     components: int = 10
-    step: float = 1.0
+    step: float | Array = 1.0
+    alike: bool = False
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
-        shape = (setting.clients, setting.features, self.components)
+        shape = (1 if self.alike else setting.clients, setting.features, self.components)
         frames = orthonormalise(streams.generator("private").standard_normal(shape))
+        frames = frames.repeat(setting.clients // len(frames), axis=0)
         return {}, {"frame": frames, "step": _steps(data, self.step)}
 
     def broadcast(self, server: ServerState) -> Arrays:

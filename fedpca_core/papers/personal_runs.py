@@ -7,14 +7,16 @@ standard deviation, unless an experiment says otherwise.
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from fedpca_core.metrics import personal as metrics
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Piece, Size
-from fedpca_core.papers.presets import FIGURES
-from fedpca_core.protocol.algorithm import Algorithm
+from fedpca_core.papers.presets import FIGURES, OTHERWISE
+from fedpca_core.problems.client_data import ClientData
+from fedpca_core.problems.personal_model import data_scale
 from fedpca_core.questions.personalise.settings import ALONE, SHARED, PersonaliseSettings
 from fedpca_core.questions.personalise.study import until_settled
 from fedpca_core.steps import Part, Step
@@ -45,16 +47,18 @@ NEAR = 0.01
 
 
 class Collaborating(Experiment):
-    """One figure, or ``low`` values in place of its own: errors by round, or where runs end."""
+    """One figure, or one that is run otherwise: errors by round, or where runs end."""
 
     source = "perpca"
     x_title, y_title = "communication round", "error over the unavoidable noise"
 
-    def __init__(self, figure: str, reading: str = "std", low: tuple[float, ...] = ()) -> None:
-        self.figure, self.reading, self.low = FIGURES[figure], reading, low
+    def __init__(self, figure: str, reading: str = "std", word: str = "") -> None:
+        self.figure, self.reading = FIGURES[figure], reading
+        self.other = OTHERWISE.get(word, {})
         literal = reading == "literal"
-        self.key = figure + "-low" * bool(low) + "-literal" * literal
-        self.title = self.figure.title + ", low values" * bool(low) + ", read literally" * literal
+        self.key = figure + f"-{word}" * bool(word) + "-literal" * literal
+        titles = self.figure.title, self.other.get("title", ""), "read literally" * literal
+        self.title = ", ".join(filter(None, titles))
         self.varied = "heterogeneity" if self.figure.axis == "round" else self.figure.axis
         self.measure = self.figure.settings.error_on
 
@@ -63,7 +67,8 @@ class Collaborating(Experiment):
         for value in self._values(size):
             settings = self._settings(size, value, 0)
             for series in (*VARIANTS, *BASELINES):
-                yield f"{value:g}", series, {name: getattr(settings, name) for name in names}
+                on = {name: getattr(settings, name) for name in names}
+                yield f"{value:g}", series, on | dict(self.other)
 
     def described(self, size: Size) -> str:
         c = self._settings(size, self._values(size)[0], 0)
@@ -86,34 +91,49 @@ class Collaborating(Experiment):
             fresh = float(metrics.fresh_ratios(best, problem).mean())
             training = float(metrics.training_ratios(best, problem).mean())
             return Number.each(cell.series, {"fresh": fresh, "training": training})
-        if cell.series in BASELINES:
-            algorithm: Algorithm = settings.methods()[BASELINES[cell.series]]
-        else:
-            start = "independent" if rounds else "pooled"
-            chosen = _beyond(settings, start_from=start, **VARIANTS[cell.series])
-            algorithm = chosen.personalised()
-        most, over = (LONG, LONG + 1) if rounds else (LONGEST, OVER)
-        curves: dict[str, list[float]] = {"fresh": [], "training": []}
-        for entry, fresh in until_settled(problem, algorithm, most, cell.seed, over):
-            curves["fresh"].append(fresh)
-            errors_there = metrics.training_ratios(entry.estimate, problem)
-            curves["training"].append(float(errors_there.mean()))
-            if entry.index % 10 == 0:
-                yield Step(entry.index / most, f"{cell.name}: round {entry.index}")
-        numbers = []
-        for measure, errors in curves.items():
-            left = np.abs(np.asarray(errors) - errors[-1])
+        lengths = self.other.get("lengths", [LONG if rounds else LONGEST])
+        over = lengths[-1] + 1 if rounds else OVER
+        tried = {}
+        for rate in self.other.get("rates", {}).get(cell.part, [0.0]):
+            curves: dict[str, list[float]] = {"fresh": [], "training": []}
+            algorithm = self._at(rate, settings, cell.series, problem.client_data)
+            for entry, fresh in until_settled(problem, algorithm, lengths[-1], cell.seed, over):
+                curves["fresh"].append(fresh)
+                errors_there = metrics.training_ratios(entry.estimate, problem)
+                curves["training"].append(float(errors_there.mean()))
+                if entry.index % 10 == 0:
+                    yield Step(entry.index / lengths[-1], f"{cell.name}: round {entry.index}")
+            tried[rate] = curves
+        ends = {rate: one["training"][-1] for rate, one in tried.items()}
+        rate = max(one for one, end in ends.items() if end <= min(ends.values()) + NEAR)
+        numbers = [Number(cell.series, f"rate, {cell.part}", rate)] if len(tried) > 1 else []
+        for (measure, errors), length in product(tried[rate].items(), lengths):
+            some, words = errors[: length + 1], f", {length} rounds" * (len(lengths) > 1)
+            left = np.abs(np.asarray(some) - some[-1])
             arrived = int(np.argmax(left <= NEAR * left[0]))
-            found = {measure: errors[-1], f"{measure}_rounds": float(arrived)}
+            found = {measure + words: some[-1], f"{measure}_rounds{words}": float(arrived)}
             numbers += Number.each(cell.series, found)
         if cell.seed == 0 and rounds:
-            numbers += Number.curve(cell.series, self.y_title, curves[self.measure], 60)
+            numbers += Number.curve(cell.series, self.y_title, tried[rate][self.measure], 60)
         return numbers
+
+    def _at(self, rate: float, settings: PersonaliseSettings, series: str, data: ClientData) -> Any:
+        """A method at a learning rate; 0 stands for steps of ours."""
+        start = self.other.get("start", "independent" if self.figure.axis == "round" else "pooled")
+        if series in VARIANTS:
+            chosen = _beyond(settings, **{"start_from": start, **VARIANTS[series]}).personalised()
+            return replace(chosen, step=rate, centre_step=rate) if rate else chosen
+        algorithm: Any = settings.methods()[BASELINES[series]]
+        norm: Any = data.pooled_norm()
+        if series == ALONE_WORDS:
+            algorithm, norm = replace(algorithm, alike=start == "common"), data.spectral_norms()
+        scale = float(data_scale(data.samples, settings.noise_variance)[0, 0, 0])
+        return replace(algorithm, step=rate * scale * norm) if rate else algorithm
 
     def _values(self, size: Size) -> tuple[float, ...]:
         if size == "live" and self.figure.axis != "round":
             return LIVE[self.figure.axis]
-        return self.low or self.figure.values
+        return self.other.get("values", self.figure.values)
 
     def _settings(self, size: Size, value: float, seed: int) -> PersonaliseSettings:
         """The settings of one value; the paper's clients are beyond what a page offers."""

@@ -7,6 +7,7 @@ are at its size is stored with the experiments.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fedpca_core.papers.entries import paper
 from fedpca_core.questions.anomaly.settings import AnomalySettings
@@ -35,6 +36,8 @@ FIGURES: Mapping[str, PrintedFigure] = {
     name: PrintedFigure(name, **one)
     for name, one in listed(_PERPCA["figures"], PersonaliseSettings)
 }
+#: What an experiment has otherwise than its figure, by the word in its key.
+OTHERWISE: Mapping[str, Mapping[str, Any]] = _PERPCA["otherwise"]
 IOT = tuple(
     Preset(name, **one)
     for name, one in listed(said_in("papers/iot_presets"), AnomalySettings, auc=_AUC)

@@ -33,6 +33,7 @@ from fedpca_core.papers.judge import Verdict, judge, read_as, together
 from fedpca_core.papers.measured import Cells
 from fedpca_core.papers.personal_runs import Collaborating
 from fedpca_core.papers.presets import FIGURES as PRINTED
+from fedpca_core.papers.presets import OTHERWISE
 from fedpca_core.papers.results import shipped
 
 _VARIED = ("vary-features", "vary-samples", "vary-components", "vary-decay")
@@ -62,8 +63,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         Bytes(),
         *RUNS,
         *map(Collaborating, PRINTED),
-        *(Collaborating(f"perpca-{name}", "literal") for name in ("1a", "1c", "2a", "2b")),
-        *(Collaborating(f"perpca-{name}", "literal", (0.05, 0.1, 0.2)) for name in ("2a", "2b")),
+        *(Collaborating(f"perpca-{name}", "literal") for name in ("1a", "1c", "1d", "2a", "2b")),
+        *(Collaborating(*of, word) for word, one in OTHERWISE.items() for of in one["of"]),
         dfl_runs.StatementsAgainstCases(),
         dfl_runs.FigureOne(),
     )
