@@ -64,7 +64,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         *RUNS,
         *map(Collaborating, PRINTED),
         *(Collaborating(f"perpca-{name}", "literal") for name in ("1a", "1c", "1d", "2a", "2b")),
-        *(Collaborating(*of, word) for word, one in OTHERWISE.items() for of in one["of"]),
+        *(Collaborating(*of) for one in OTHERWISE.values() for of in one["of"]),
         dfl_runs.StatementsAgainstCases(),
         dfl_runs.FigureOne(),
     )
