@@ -97,8 +97,7 @@ class LocalTraining(Algorithm):
     The baseline without collaboration. Its limit is known in closed form: the leading eigenvectors
     of S_i (arbitrary beyond the client's number of samples).
 
-    ``step``: In units of 1/lambda_1(S_i), which each client computes from its own data; one number,
-        or one a client.
+    ``step``: In units of 1/lambda_1(S_i), which each client computes; one number, or one a client.
     ``alike``: All clients start from one frame.
     """
 

@@ -150,18 +150,12 @@ def figure(key: str) -> FigurePanel:
 MODEL_II = ("4a", "4b", "4c")
 
 
-def panels(word: str, *keys: str, model: str = "", **changed: Any) -> tuple[FigurePanel, ...]:
+def panels(word: str, *keys: str, model: str = "", **changed: Any) -> Iterator[FigurePanel]:
     """Panels under a reading, ``word``: on another model, or with every curve changed."""
-    return tuple(
-        replace(
-            entry,
-            key=f"{entry.key} {word}",
-            model=model or entry.model,
-            variants=tuple(replace(one, **changed) for one in entry.variants),
-            verdict="",
-        )
-        for entry in map(figure, keys)
-    )
+    for one in map(figure, keys):
+        curves = tuple(replace(curve, **changed) for curve in one.variants)
+        named = replace(one, key=f"{one.key} {word}", variants=curves, verdict="")
+        yield replace(named, model=model or one.model)
 
 
 def algorithm(

@@ -71,7 +71,7 @@ class Panels(Experiment):
     measure, varied = "plateau", "panel"
     seed_by_seed = True
 
-    def __init__(self, key: str, title: str, panels: Sequence[FigurePanel]) -> None:
+    def __init__(self, key: str, title: str, panels: Iterable[FigurePanel]) -> None:
         self.key, self.title, self.panels = key, title, tuple(panels)
         self.model = self.panels[0].model
 

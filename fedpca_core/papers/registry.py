@@ -37,16 +37,15 @@ from fedpca_core.papers.presets import OTHERWISE
 from fedpca_core.papers.results import shipped
 
 _VARIED = ("vary-features", "vary-samples", "vary-components", "vary-decay")
+_RAW_TOO = (
+    *panels("raw drawn", "4a", model=RAW, draws=CLIENTS),
+    *panels("raw unaligned", "4a", model=RAW, alignment=False),
+)
 _FEDPOWER = {
     "3": ("Figure 3: Model I", [one for one in FIGURES if one.key[0] == "3"]),
     "4": ("Figure 4: Model II", [figure(one) for one in MODEL_II]),
     "4-many": ("Figure 4(b): many networks, exact noise (ours)", [figure("4e")]),
-    "4-raw": (
-        "Figure 4: rows not normalised",
-        panels("raw", *MODEL_II, model=RAW)
-        + panels("raw drawn", "4a", model=RAW, draws=CLIENTS)
-        + panels("raw unaligned", "4a", model=RAW, alignment=False),
-    ),
+    "4-raw": ("Figure 4: rows not normalised", [*panels("raw", *MODEL_II, model=RAW), *_RAW_TOO]),
     "4-coin": ("Figure 4: communities by coin", panels("coin", *MODEL_II, model=COIN)),
     "3-drawn": ("Figure 3(a): K = m drawn", panels("drawn", "3a", draws=CLIENTS)),
     "4-drawn": ("Figure 4: K = m drawn", panels("drawn", "4a", "4b", draws=CLIENTS)),
