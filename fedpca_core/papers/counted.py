@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedpca_core.algorithms.local_products import align
+from fedpca_core.algorithms.ssi import LocalPower
 from fedpca_core.arrays import Array, Arrays
-from fedpca_core.linalg.stiefel import random_frame
+from fedpca_core.linalg.stiefel import orthonormalise, random_frame
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.protocol.algorithm import Plan, Setting, Start, Step, Wrapper
 from fedpca_core.streams import Streams
@@ -62,3 +64,17 @@ class Pooled(Wrapper):
         data.charge(np.ones(data.clients, dtype=np.int64))
         product = self.covariance @ plan.downlink["frame"]
         return {"product": np.broadcast_to(product, (data.clients, *product.shape))}, clients
+
+
+@dataclass(frozen=True)
+class Aligned(LocalPower):
+    """LocalPower whose products are turned before they are summed, as FedPower's are.
+
+    Each by the frame that entered it, onto the first client's; bytes are those without.
+    """
+
+    def client(self, data: ClientData, clients: Arrays, plan: Plan, streams: Streams) -> Step:
+        frames = np.tile(plan.downlink["frame"], (data.clients, 1, 1))
+        for _ in range(plan.local_steps - 1):
+            frames = orthonormalise(data.apply(frames))
+        return {"product": data.apply(frames) @ align(frames, plan.participants)}, clients

@@ -26,7 +26,7 @@ from fedpca_core.errors import require, require_known
 from fedpca_core.papers import dfl_runs, fedpower_runs
 from fedpca_core.papers.entries import PAPERS, Entry, paper
 from fedpca_core.papers.experiment import Experiment
-from fedpca_core.papers.faps_runs import FapsConvergence, Recovered, Stopped
+from fedpca_core.papers.faps_runs import STOPPED, VARIANTS, FapsConvergence, Recovered, Stopped
 from fedpca_core.papers.fedpower import CLIENTS, COIN, FIGURES, MODEL_II, RAW, figure, panels
 from fedpca_core.papers.iot_runs import DATA, RUNS, Bytes, TableReadings
 from fedpca_core.papers.judge import Verdict, judge, read_as, together
@@ -41,6 +41,7 @@ _RAW_TOO = (
     *panels("raw drawn", "4a", model=RAW, draws=CLIENTS),
     *panels("raw unaligned", "4a", model=RAW, alignment=False),
 )
+_PREPARED = ("not-centred", "standardised", "in-order")
 _FEDPOWER = {
     "3": ("Figure 3: Model I", [one for one in FIGURES if one.key[0] == "3"]),
     "4": ("Figure 4: Model II", [figure(one) for one in MODEL_II]),
@@ -57,6 +58,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     one.key: one
     for one in (
         *(FapsConvergence(name) for name in ("table-1", "uneven", *_VARIED, "rates", "images")),
+        *(FapsConvergence("images", how, STOPPED[:3]) for how in _PREPARED),
+        FapsConvergence("rates", "variants", tuple(dict.fromkeys((*STOPPED, *VARIANTS)))),
         *(Stopped(name) for name in ("table-1", "uneven", *_VARIED)),
         Recovered("figure-1a", "Figure 1(a): recovered before converged"),
         Recovered("figure-1b", "Figure 1(b): recovery against convergence"),

@@ -5,14 +5,16 @@ import pytest
 
 from fedpca_core.algorithms.block_krylov import BlockKrylov
 from fedpca_core.algorithms.faps.faps import FAPS
+from fedpca_core.algorithms.fedpower import FedPower
 from fedpca_core.algorithms.ssi import SSI, LocalPower
 from fedpca_core.linalg.stiefel import uniform_frame
 from fedpca_core.papers import faps_runs
-from fedpca_core.papers.counted import Leading, Pooled, turned
+from fedpca_core.papers.counted import Aligned, Leading, Pooled, turned
 from fedpca_core.papers.experiment import Cell
 from fedpca_core.papers.faps_runs import FapsConvergence, measure_run
 from fedpca_core.papers.registry import EXPERIMENTS
 from fedpca_core.problems import decay_spectrum
+from fedpca_core.protocol.simulate import simulate
 from fedpca_core.steps import outcome
 
 FEATURES, DECAY, COMPONENTS = 120, 1.3, 4
@@ -46,8 +48,8 @@ def same(found, expected):
 
 @pytest.mark.parametrize(
     "method",
-    [SSI, LocalPower, lambda p: LocalPower(p, schedule="decay")],
-    ids=["SSI", "LocalPower", "LocalPower, decaying"],
+    [SSI, LocalPower, lambda p: LocalPower(p, schedule="decay"), Aligned],
+    ids=["SSI", "LocalPower", "LocalPower, decaying", "LocalPower, aligned"],
 )
 def test_a_sum_that_is_known_gives_the_same_run(method, whole):
     algorithm = method(COMPONENTS)
@@ -57,8 +59,8 @@ def test_a_sum_that_is_known_gives_the_same_run(method, whole):
 
 @pytest.mark.parametrize(
     "method",
-    [SSI, LocalPower, BlockKrylov, lambda p: FAPS(p, inner_rule="fixed")],
-    ids=["SSI", "LocalPower", "block Krylov", "FAPS"],
+    [SSI, LocalPower, Aligned, BlockKrylov, lambda p: FAPS(p, inner_rule="fixed")],
+    ids=["SSI", "LocalPower", "LocalPower, aligned", "block Krylov", "FAPS"],
 )
 def test_features_below_rounding_may_be_left_out(method, whole, part):
     algorithm = method(COMPONENTS)
@@ -96,3 +98,21 @@ def test_only_large_features_are_left_out_and_it_is_said():
     assert features._leading("live", 90) is None and samples._leading("paper", 1250) is None
     assert features.described("paper").endswith("below 1e-09 of the largest count as 0")
     assert "count as 0" not in features.described("live") + samples.described("paper")
+
+
+def test_aligned_products_are_those_of_fedpower(whole):
+    """From the same frame, with the same numbers of local products."""
+
+    class Halved(FedPower):
+        times = (8, 12, 14, *range(15, 40))
+
+        def start(self, data, setting, streams):
+            server, clients = super().start(data, setting, streams)
+            frame = Aligned(COMPONENTS).start(data, setting, streams)[0]["frame"]
+            return {**server, "frame": frame}, clients
+
+    method, oracle = Aligned(COMPONENTS), Halved(COMPONENTS, products=40)
+    ours, theirs = (simulate(whole, one, rounds=6, seed=1).estimates for one in (method, oracle))
+    np.testing.assert_allclose(ours @ ours.mT, theirs @ theirs.mT, atol=1e-12)
+    plain = simulate(whole, LocalPower(COMPONENTS), rounds=6, seed=1).estimates
+    assert np.abs(plain @ plain.mT - ours @ ours.mT).max() > 1e-3
