@@ -22,9 +22,9 @@ def settings_of(key):
 
 @pytest.mark.parametrize("series", ["Training alone", "One shared model"])
 def test_a_rate_is_that_of_the_gradient(series):
-    settings = settings_of("perpca-1a-rate-2")
+    settings = settings_of("perpca-1a-rate-2-literal")
     problem = settings.build()
-    run = EXPERIMENTS["perpca-1a-rate-2"]._at(0.02, settings, series, problem.client_data)
+    run = EXPERIMENTS["perpca-1a-rate-2-literal"]._at(0.02, settings, series, problem.client_data)
     before, after = simulate(problem, run, rounds=1).estimates
     scale = data_scale(problem.client_data.samples, settings.noise_variance)
     slopes = data_gradient(before, problem.client_data.apply(before), scale)
@@ -43,9 +43,9 @@ def test_personalised_pca_takes_one_rate_for_both_frames():
 
 @pytest.mark.parametrize("series", SERIES)
 def test_everybody_starts_from_one_frame(series):
-    settings = settings_of("perpca-1a-common")
+    settings = settings_of("perpca-1a-common-literal")
     problem = settings.build()
-    run = EXPERIMENTS["perpca-1a-common"]._at(0.0, settings, series, problem.client_data)
+    run = EXPERIMENTS["perpca-1a-common-literal"]._at(0.0, settings, series, problem.client_data)
     start = simulate(problem, run, rounds=1).estimates[0]
     assert start.ndim == 2 or (start == start[0]).all()
 
