@@ -75,6 +75,7 @@ def test_the_pdf_is_one_page(made):
     assert content.startswith(b"%PDF") and len(PdfReader(BytesIO(content)).pages) == 1
 
 
+@pytest.mark.usefixtures("two_seeds")
 def test_where_nothing_does_all_of_it_the_sheet_says_what_would():
     asks = replace(ASKED, most_lost=0.001, needed_epsilon=1.0)
     study = Recommendation()
@@ -238,6 +239,7 @@ def test_a_list_of_a_guarantee_keeps_its_words_apart_without_bold():
     assert handout._plain("so:\n- **one** is") == "so:\n• one is"
 
 
+@pytest.mark.usefixtures("two_seeds")
 def test_data_are_described_as_they_were_read_and_not_as_they_were_asked_for():
     """A table of 3 wards with gaps: neither sizes of drawn data nor a number of clients on it."""
     draw = np.random.default_rng(0)
@@ -290,6 +292,7 @@ MANY_OF_ONE = re.compile(
 )
 
 
+@pytest.mark.usefixtures("two_seeds")
 @pytest.mark.parametrize(
     "settings",
     [
