@@ -120,7 +120,7 @@ def small_table(
 
 def _cell(text: object) -> str:
     """A text as HTML, with ρ_spec and the like; names of columns keep their underscores."""
-    return re.sub(r"((?<![A-Za-z])[α-ωS])_(\w+)", r"\1<sub>\2</sub>", escape(str(text)))
+    return re.sub(r"((?<![A-Za-z])[α-ωS])_([A-Za-z0-9]+)", r"\1<sub>\2</sub>", escape(str(text)))
 
 
 def about(told: About) -> None:

@@ -37,6 +37,8 @@ MARKS = dict(zip(WORDS, "✓✓✗?⇄✗–", strict=True))
 #: What the verdicts mean, in the order in which they are offered.
 MEANS = names("verdicts")
 SIZES = {"paper": "the paper's size", "live": "live size"}
+#: Readings beyond so many scroll within a frame.
+MANY = 8
 #: Measures of a summary, as the page calls them; others keep their names.
 TITLES = names("paper-measures")
 
@@ -123,7 +125,9 @@ def _readings(entry: Entry, found: Verdict) -> None:
             for one in found.tried
         ]
         wrapped = ("Reading", "Ours", "What it is")
-        layout.small_table(pd.DataFrame(rows), label="Readings that were run", wrapped=wrapped)
+        many = len(rows) > MANY
+        table = pd.DataFrame(rows)
+        layout.small_table(table, label="Readings that were run", wrapped=wrapped, tall=many)
     without = *found.unreached, *found.untried
     if without and (entry.holds or entry.within or entry.points):
         st.caption(f"Readings without a figure of ours: {'; '.join(without)}.")
