@@ -216,7 +216,7 @@ def _open(entry: Entry, counted: list[Tried], found: Verdict) -> list[str]:
     few = sum(one.seeds < SEEDS and not one.exact for one in counted)
     if few:
         where = f" in {few} of {readings}" * (len(counted) > 1)
-        reasons.append(f"Ours is from fewer than {SEEDS} seeds{where}.")
+        reasons.append(f"What is measured is there in fewer than {SEEDS} seeds{where}.")
     gone = (found.unreached, "whose runs did not get there"), (found.untried, "without a run")
     for names, what in gone:
         if names:
