@@ -209,7 +209,7 @@ class Stopped(FapsConvergence):
     nothing else. One run is read at each rule, so that all methods have the same ones.
     """
 
-    #: Products of what is left out are below 1e-10 of the largest; errors are read down to 1e-7.
+    #: Pooled products of what is left out are below 1e-10 of the largest; errors are read to 1e-7.
     negligible = 1e-5
     methods = STOPPED
     read_at: Mapping[str, Any] = {"rules": dict(RULES)}
