@@ -74,7 +74,7 @@ class DecoupledPCA(Algorithm):
         return _together(server["frame"], clients["own"])
 
 
-def _steps(data: ClientData, factor: float | Array) -> Array:
+def _steps(data: ClientData, factor: float) -> Array:
     """Each client's step, (clients,); without data there is nothing to climb, and any will do."""
     largest = data.spectral_norms()
     return factor / (largest + (largest == 0))
@@ -97,14 +97,14 @@ class LocalTraining(Algorithm):
     The baseline without collaboration. Its limit is known in closed form: the leading eigenvectors
     of S_i (arbitrary beyond the client's number of samples).
 
-    ``step``: In units of 1/lambda_1(S_i), which each client computes; one number, or one a client.
+    ``step``: In units of 1/lambda_1(S_i), which each client computes.
     ``alike``: All clients start from one frame.
     """
 
     title: ClassVar[str] = "LocalTraining"
     uploads: ClassVar[Uploads] = Uploads.NOTHING
     components: int = 10
-    step: float | Array = 1.0
+    step: float = 1.0
     alike: bool = False
 
     def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:

@@ -6,20 +6,23 @@ standard deviation, unless an experiment says otherwise.
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from fedpca_core.algorithms.personal_rivals import LocalTraining
 from fedpca_core.metrics import personal as metrics
 from fedpca_core.papers.experiment import Cell, Experiment, Number, Piece, Size
 from fedpca_core.papers.presets import FIGURES, OTHERWISE
 from fedpca_core.problems.client_data import ClientData
 from fedpca_core.problems.personal_model import data_scale
+from fedpca_core.protocol import Setting, Start
 from fedpca_core.questions.personalise.settings import ALONE, SHARED, PersonaliseSettings
 from fedpca_core.questions.personalise.study import until_settled
 from fedpca_core.steps import Part, Step
+from fedpca_core.streams import Streams
 
 PERSONAL_PCA, ALONE_WORDS, SHARED_WORDS = "Personalised PCA", "Training alone", "One shared model"
 #: Variants of personalised PCA: what is changed in the settings.
@@ -44,6 +47,15 @@ OVER = 20
 #: Arrived: so much of the way from the first error to the last is left. A share of the way, since
 #: small errors with a slow tail stay far from their end by a share of themselves.
 NEAR = 0.01
+
+
+@dataclass(frozen=True)
+class FixedRate(LocalTraining):
+    """Training alone with steps of ``step``, whatever the curvature."""
+
+    def start(self, data: ClientData, setting: Setting, streams: Streams) -> Start:
+        server, clients = super().start(data, setting, streams)
+        return server, {**clients, "step": np.full(setting.clients, self.step)}
 
 
 class Collaborating(Experiment):
@@ -123,12 +135,12 @@ class Collaborating(Experiment):
         if series in VARIANTS:
             chosen = _beyond(settings, **{"start_from": start, **VARIANTS[series]}).personalised()
             return replace(chosen, step=rate, centre_step=rate) if rate else chosen
-        algorithm: Any = settings.methods()[BASELINES[series]]
-        norm: Any = data.pooled_norm()
+        step = rate * float(data_scale(data.samples, settings.noise_variance)[0, 0, 0])
         if series == ALONE_WORDS:
-            algorithm, norm = replace(algorithm, alike=start == "common"), data.spectral_norms()
-        scale = float(data_scale(data.samples, settings.noise_variance)[0, 0, 0])
-        return replace(algorithm, step=rate * scale * norm) if rate else algorithm
+            kind = FixedRate if rate else LocalTraining
+            return kind(settings.components, step=step or 1.0, alike=start == "common")
+        algorithm: Any = settings.methods()[BASELINES[series]]
+        return replace(algorithm, step=step * data.pooled_norm()) if rate else algorithm
 
     def _values(self, size: Size) -> tuple[float, ...]:
         if size == "live" and self.figure.axis != "round":
