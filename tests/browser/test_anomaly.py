@@ -97,8 +97,7 @@ def test_nothing_vanishes_or_jumps_while_the_next_picture_is_computed(
     expect(page).to_have_url(re.compile("components=7"))
     seen = page.evaluate("() => window.seen")
     assert seen["charts"] == seen["first"] > 0 and seen["moved"] < 60
-    picture = page.locator(f".st-key-{key}_picture")
-    assert picture.evaluate("(one) => getComputedStyle(one).opacity") == "1"
+    expect(page.locator(f".st-key-{key}_picture")).to_have_css("opacity", "1")
 
 
 def test_one_alarm_is_explained_feature_by_feature(open_page):
